@@ -1,0 +1,251 @@
+"""What every document shares: frozen, strict, closed to unknown keys, with a format version.
+
+A document is validated from JSON text or from plain parsed data; both go through pydantic's strict JSON mode, so a
+number where text belongs is an error and never a conversion.
+"""
+
+import difflib
+import json
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Self, get_args
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from reproducer.canonical import canonical_bytes, content_digest
+from reproducer.errors import InvalidDocumentError
+
+SLUG = r"^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$"
+_LONGEST_SHOWN = 80
+
+
+def _relative_path(text: str) -> str:
+    """A POSIX path that stays below the folder it is relative to."""
+    path = PurePosixPath(text)
+    if not text or text != str(path) or path.is_absolute() or ".." in path.parts or text == ".":
+        msg = "must be a plain relative path that stays inside its folder"
+        raise ValueError(msg)
+    if "\\" in text or any(ord(character) < ord(" ") or ord(character) == 127 for character in text):  # noqa: PLR2004  DEL
+        msg = "must not hold backslashes or control characters"
+        raise ValueError(msg)
+    return text
+
+
+def _no_option(text: str) -> str:
+    """Text that reaches a command line as an operand must not read as an option."""
+    if text.startswith("-"):
+        msg = "must not begin with '-'"
+        raise ValueError(msg)
+    return text
+
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Slug = Annotated[str, Field(pattern=SLUG)]
+RelativePath = Annotated[str, Field(max_length=1024), AfterValidator(_relative_path), AfterValidator(_no_option)]
+FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._+!-]{0,254}$")]
+ProjectName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=128)]
+Version = Annotated[str, Field(pattern=r"^[0-9][A-Za-z0-9.!+_-]*$", max_length=128)]
+MeasureId = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z]+)*/[1-9][0-9]*$")]
+Size = Annotated[int, Field(ge=0, le=2**53 - 1)]
+EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,254}$")]
+Text = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=65536)]
+
+
+class Part(BaseModel):
+    """A piece of a document: frozen, strict, no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class FileReference(Part):
+    """A file that travels beside the document, by relative path and digest of its bytes."""
+
+    path: RelativePath
+    sha256: Sha256
+    size: Size
+
+
+class Document(Part):
+    """A whole document: it begins with its format version."""
+
+    @classmethod
+    def from_data(cls, data: Any, *, where: str, source: str | None = None) -> Self:
+        """Validate plain parsed data.
+
+        Args:
+            data: what a TOML or JSON parser returned.
+            where: the file, for the error.
+            source: the TOML text, so that errors can name a line.
+
+        Raises:
+            InvalidDocumentError: unknown key (with the nearest known one), missing key, wrong type, bad value.
+        """
+        try:
+            text = json.dumps(data, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidDocumentError("holds a value that no document carries", where=where, why=str(error)) from error
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise InvalidDocumentError(_describe(cls, error, source), where=where) from error
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, where: str) -> Self:
+        """Validate JSON text; raises as `from_data` does."""
+        return cls.from_data(parse_json(text, where=where), where=where)
+
+    def content(self) -> dict[str, Any]:
+        """The document as plain data, without the keys that are unset."""
+        data: dict[str, Any] = json.loads(self.model_dump_json(exclude_none=True))
+        return data
+
+    def canonical(self) -> bytes:
+        """The RFC 8785 bytes of the document."""
+        return canonical_bytes(self.content())
+
+    @property
+    def digest(self) -> str:
+        """Hex sha256 of the RFC 8785 bytes."""
+        return content_digest(self.content())
+
+
+def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20) -> Any:
+    """Parse JSON from a stranger: bounded size, no duplicate keys, no NaN, no unbounded nesting.
+
+    Raises:
+        InvalidDocumentError: any of those, or not JSON at all.
+    """
+    if len(text) > limit:
+        raise InvalidDocumentError(f"is larger than {limit} bytes", where=where)
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in items]
+        if len(set(keys)) != len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise InvalidDocumentError(f"key {shown(twice)} stands twice in one object", where=where)
+        return dict(items)
+
+    def constant(name: str) -> None:
+        raise InvalidDocumentError(f"{name} is not JSON", where=where)
+
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocumentError("is not JSON", where=where, why=str(error)) from error
+
+
+def shown(value: object) -> str:
+    """A value from outside as it may stand in an error: quoted, escaped, short."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def _describe(model: type[BaseModel], error: ValidationError, source: str | None) -> str:
+    """Every fault of a ValidationError as one sentence."""
+    faults = []
+    for fault in error.errors(include_url=False):
+        location = tuple(part for part in fault["loc"] if not _is_branch(part, model))
+        key = _dotted(location)
+        line = line_of(source, location) if source is not None else None
+        place = f"line {line}, key {key}" if line else f"key {key}"
+        if fault["type"] == "extra_forbidden":
+            known = _known_keys(model, fault["loc"][:-1])
+            near = difflib.get_close_matches(str(location[-1]), known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known)) or 'none'}"
+            faults.append(f"{place}: unknown key, {hint}")
+        elif fault["type"] == "missing":
+            faults.append(f"{place}: missing")
+        else:
+            message = fault["msg"].removeprefix("Value error, ")
+            message = message[:1].lower() + message[1:]
+            faults.append(f"{place}: {message}, got {shown(fault['input'])}")
+    return "; ".join(faults)
+
+
+def _is_branch(part: int | str, model: type[BaseModel]) -> bool:
+    """Whether a location part names the branch of a union and not a key."""
+    del model
+    return isinstance(part, str) and ("[" in part or part.startswith("function-") or part.startswith("@"))
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    text = ""
+    for part in location:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            name = part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else shown(part)
+            text += f".{name}" if text else name
+    return text or "(top level)"
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    """The document parts that an annotation may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for argument in get_args(annotation) for model in _models(argument)]
+
+
+def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> set[str]:
+    """The keys that are allowed at a location."""
+    models = [model]
+    for part in location:
+        if not isinstance(part, str):
+            continue
+        inner = [
+            found
+            for each in models
+            if part in each.model_fields
+            for found in _models(each.model_fields[part].annotation)
+        ]
+        tagged = [each for each in models if _tag(each) == part]
+        models = inner or tagged or models
+    return {name for each in models for name in each.model_fields}
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    """The `kind` by which a union tells this model from its siblings."""
+    field = model.model_fields.get("kind")
+    values = get_args(field.annotation) if field else ()
+    return values[0] if len(values) == 1 else None
+
+
+def line_of(source: str, location: tuple[int | str, ...]) -> int | None:
+    """The line (from 1) on which a key of TOML text stands; its table's line where the key is missing."""
+    table: tuple[int | str, ...] = ()
+    counts: dict[tuple[int | str, ...], int] = {}
+    best: tuple[int, int] | None = None
+    wanted = tuple(location)
+    for number, line in enumerate(source.splitlines(), start=1):
+        text = line.strip()
+        if match := re.match(r"\[\[\s*([^\]]+?)\s*\]\]", text):
+            name = _resolve(_split(match[1]), counts)
+            counts[name] = counts.get(name, -1) + 1
+            table = (*name, counts[name])
+            here = table
+        elif match := re.match(r"\[\s*([^\]\[]+?)\s*\]", text):
+            table = _resolve(_split(match[1]), counts)
+            here = table
+        elif match := re.match(
+            r"""((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""", text
+        ):
+            here = (*table, *_split(match[1]))
+        else:
+            continue
+        if here == wanted[: len(here)] and (best is None or len(here) > best[0]):
+            best = (len(here), number)
+    return best[1] if best else None
+
+
+def _split(dotted: str) -> tuple[str, ...]:
+    return tuple(part.strip("\"' ") for part in re.findall(r'"[^"]*"|\'[^\']*\'|[^.\s"\']+', dotted))
+
+
+def _resolve(name: tuple[str, ...], counts: dict[tuple[int | str, ...], int]) -> tuple[int | str, ...]:
+    """A table name with the index of every array of tables it lies in."""
+    path: tuple[int | str, ...] = ()
+    for index, part in enumerate(name):
+        path = (*path, part)
+        if index < len(name) - 1 and path in counts:
+            path = (*path, counts[path])
+    return path

@@ -1,0 +1,71 @@
+"""A lock together with the folder it lies in, whose files are checked before anyone uses them."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from reproducer.documents.base import FileReference
+from reproducer.documents.lock import Lock
+from reproducer.documents.toml import read_document
+from reproducer.errors import DriftError, UnsafeInputError
+
+
+@dataclass(frozen=True)
+class OpenedLock:
+    """A lock, the file it was read from and the folder its paths are relative to."""
+
+    lock: Lock
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        """The folder that every relative path of the lock starts from."""
+        return self.path.parent
+
+    @property
+    def digest(self) -> str:
+        """The lock digest."""
+        return self.lock.digest
+
+    def read(self, reference: FileReference) -> bytes:
+        """The bytes of a file the lock names.
+
+        Raises:
+            UnsafeInputError: the path leads out of the lock's folder through a link.
+            DriftError: the file is missing, or its bytes are not those the lock pins.
+        """
+        return read_reference(self.folder, reference, where=str(self.path))
+
+
+def read_reference(folder: Path, reference: FileReference, *, where: str) -> bytes:
+    """The verified bytes of a referenced file below `folder`; raises as `OpenedLock.read` does."""
+    root = folder.resolve()
+    path = (root / reference.path).resolve()
+    if not path.is_relative_to(root):
+        raise UnsafeInputError(f"{reference.path} leads out of its folder", where=where, why="a symbolic link")
+    try:
+        with path.open("rb") as file:
+            data = file.read(reference.size + 1)
+    except OSError as error:
+        raise DriftError(
+            f"{reference.path} cannot be read", where=where, why=error.strerror or str(error), todo="restore the file"
+        ) from error
+    got = hashlib.sha256(data).hexdigest()
+    if got != reference.sha256:
+        raise DriftError(
+            f"{reference.path} is not the file that the lock pins",
+            where=where,
+            why=f"expected sha256 {reference.sha256} of {reference.size} bytes, got {got}",
+            todo="restore the file, or run `penny lock` if the change is meant",
+        )
+    return data
+
+
+def open_lock(path: Path) -> OpenedLock:
+    """Read and validate a lock.
+
+    Raises:
+        UsageError: no such file.
+        InvalidDocumentError: not a lock; names line and key.
+    """
+    return OpenedLock(read_document(Lock, path, what="lock"), path.absolute())

@@ -1,0 +1,307 @@
+"""Receipts: the record of one run of one thing. Append-only; a rerun is another receipt.
+
+Times inside a receipt are integers in nanoseconds on a monotonic clock, relative to a stated origin; wall-clock times
+are UTC in RFC 3339 form with whole seconds.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from reproducer.documents.base import Document, FileName, MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
+from reproducer.documents.lock import ParameterName, Scalar, Threshold
+
+Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
+Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
+Level = Literal["none", "inputs-identical", "content-identical", "bytes-identical"]
+Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool"]
+ValueKind = Literal[
+    "completed-request rate",
+    "aggregate makespan rate",
+    "time-to-first-token prefill rate",
+    "restored-prefix rate",
+    "duration",
+    "count",
+    "agreement",
+    "divergence",
+    "fact",
+]
+
+
+class HostFacts(Part):
+    """What the machine is, without names or addresses; `unknown` where it could not be read."""
+
+    platform: Text
+    kernel: Text
+    cpu: Text
+    cpu_count: Size
+    cpu_flags: tuple[Text, ...]
+    memory_bytes: Size
+    filesystem: Text
+
+
+class Isolation(Part):
+    """How a build step was kept apart.
+
+    Attributes:
+        network: `none` (own network namespace without an interface) or `settings-only` where the kernel allows no
+            unprivileged namespaces and only offline settings held.
+    """
+
+    network: Literal["none", "settings-only"]
+    umask: Text
+    locale: Text
+    source_date_epoch: Size
+
+
+class Difference(Part):
+    """One member or field that is not as expected; absent sides are None."""
+
+    where: Text
+    expected: Text | None = None
+    got: Text | None = None
+    reason: Text = ""
+
+
+class BuiltOutput(Part):
+    """One output of one component, compared with what the lock expects."""
+
+    component: Slug
+    filename: FileName
+    sha256: Sha256
+    size: Size
+    content_sha256: Sha256
+    level: Level
+    differences: tuple[Difference, ...] = ()
+
+
+class TreeDigest(Part):
+    """A folder of files as one digest: sha256 over the RFC 8785 JSON of {path: sha256}, paths sorted."""
+
+    files: Size
+    bytes: Size
+    sha256: Sha256
+
+
+class InstalledPackage(Part):
+    """A package in the runtime: the wheel it came from."""
+
+    project: Text
+    version: Text
+    filename: FileName
+    sha256: Sha256
+
+
+class ReceiptBase(Document):
+    """What every receipt names."""
+
+    format: Literal["penny-receipt/1"] = "penny-receipt/1"
+    lock_digest: Sha256
+    penny_version: Text
+    created: Utc
+
+
+class BuildReceipt(ReceiptBase):
+    """One build of the whole runtime: outputs, environment, checkpoint.
+
+    Attributes:
+        level: the lowest level that any output reached.
+        python: full version of the interpreter the runtime runs in.
+        accepted: that running other people's code was accepted, and how.
+    """
+
+    kind: Literal["build"] = "build"
+    level: Level
+    outputs: tuple[BuiltOutput, ...]
+    packages: tuple[InstalledPackage, ...]
+    runtime: TreeDigest
+    checkpoints: dict[Slug, TreeDigest]
+    python: Text
+    installer: Text
+    isolation: Isolation
+    host: HostFacts
+    accepted: Literal["asked", "--yes"]
+
+
+class EffectiveValue(Part):
+    """One effective value: what the lock says and what the live server showed, and where it was read."""
+
+    name: ParameterName
+    expected: Scalar
+    got: Scalar | None
+    source: Literal["server_info", "start-up log", "checkpoint config", "process"]
+    agrees: bool
+
+
+class Boot(Part):
+    """One process of the server; `id` is the digest of pid, start time and namespace."""
+
+    id: Sha256
+    pid: Size
+    started: Utc
+    start_ticks: Size
+
+
+class LaunchReceipt(ReceiptBase):
+    """One start of the server, with every effective value compared before traffic.
+
+    Attributes:
+        arguments: the argument list, machine paths replaced by their placeholders.
+        log_sha256: digest of the start-up log up to readiness.
+    """
+
+    kind: Literal["launch"] = "launch"
+    build_receipt: Sha256
+    boot: Boot
+    namespace: Text
+    namespace_digest: Sha256
+    arguments: tuple[Text, ...]
+    environment: dict[str, Text]
+    effective: tuple[EffectiveValue, ...]
+    ready_ns: Nanoseconds
+    log_sha256: Sha256
+    accepted: Literal["asked", "--yes"]
+
+
+class Candidate(Part):
+    """One of the likeliest tokens at one position; natural logarithm."""
+
+    token: int
+    logprob: float
+
+
+class RequestRecord(Part):
+    """One request as the client saw it; times are relative to the sample's origin.
+
+    Attributes:
+        events: (time, tokens so far) of each chunk that brought tokens.
+        cached_by_tier: cached prompt tokens by tier (`device`, `host`, `storage`), as the engine reports them.
+        top_logprobs: per output position the likeliest tokens, only where the measure asks for them.
+    """
+
+    sent_ns: Nanoseconds
+    finished_ns: Nanoseconds
+    events: tuple[tuple[Nanoseconds, Size], ...]
+    prompt_tokens: Size
+    output_tokens: Size
+    cached_tokens: Size
+    cached_by_tier: dict[str, Size] = {}
+    prompt_sha256: Sha256
+    output_ids: tuple[int, ...] | None = None
+    output_text: Text | None = None
+    top_logprobs: tuple[tuple[Candidate, ...], ...] | None = None
+    finish_reason: Text
+    error: Text | None = None
+
+
+class Sample(Part):
+    """One repetition of a measure in one boot.
+
+    Attributes:
+        boot: id of the boot it ran in.
+        warmup: whether it is excluded from derived values; it is kept all the same.
+        facts: what the measure observed besides requests (the planted needle, the engine's own count).
+    """
+
+    index: Size
+    boot: Sha256
+    warmup: bool
+    requests: tuple[RequestRecord, ...]
+    facts: dict[ParameterName, Scalar] = {}
+
+
+class Derived(Part):
+    """One number computed from the raw samples; `values` are per sample, `value` is their median (or the only one)."""
+
+    name: ParameterName
+    kind: ValueKind
+    unit: Unit
+    value: float
+    values: tuple[float, ...]
+    minimum: float
+    maximum: float
+
+
+class ThresholdResult(Part):
+    """One threshold of the lock against the derived value."""
+
+    threshold: Threshold
+    got: float | None
+    passed: bool
+
+
+class Conditions(Part):
+    """Under which conditions a measure ran.
+
+    Attributes:
+        load_average: one-minute load average before and after.
+        other_cpu_percent: processor time used by processes that are neither the server nor penny, in percent of one
+            processor; None where it could not be read.
+    """
+
+    host: HostFacts
+    load_average: tuple[float, float]
+    other_cpu_percent: float | None
+    cache_state: Text
+
+
+class MeasureReceipt(ReceiptBase):
+    """One measure with its raw samples over all boots."""
+
+    kind: Literal["measure"] = "measure"
+    build_receipt: Sha256
+    launch_receipts: tuple[Sha256, ...]
+    measure: MeasureId
+    parameters: dict[ParameterName, Scalar]
+    warmup: Size
+    conditions: Conditions
+    reference_sha256: Sha256 | None = None
+    samples: tuple[Sample, ...]
+    derived: tuple[Derived, ...]
+    thresholds: tuple[ThresholdResult, ...]
+    status: Literal["passed", "failed", "skipped"]
+    reason: Text = ""
+
+
+Receipt = Annotated[BuildReceipt | LaunchReceipt | MeasureReceipt, Field(discriminator="kind")]
+RECEIPT: TypeAdapter[BuildReceipt | LaunchReceipt | MeasureReceipt] = TypeAdapter(Receipt)
+RECEIPT_KINDS: dict[str, type[BuildReceipt | LaunchReceipt | MeasureReceipt]] = {
+    "build": BuildReceipt,
+    "launch": LaunchReceipt,
+    "measure": MeasureReceipt,
+}
+
+
+class ReferencePrompt(Part):
+    """One prompt of the reference with the greedy output that was recorded."""
+
+    prompt: Text
+    prompt_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    top_logprobs: tuple[tuple[Candidate, ...], ...]
+
+
+class FidelityReference(Document):
+    """What `fidelity` compares with: recorded once from the runtime of the lock, kept beside it by digest."""
+
+    format: Literal["penny-reference/1"]
+    checkpoint: Slug
+    top: Size
+    prompts: tuple[ReferencePrompt, ...]
+
+
+class BundleFile(Part):
+    """One file of a bundle."""
+
+    path: RelativePath
+    sha256: Sha256
+    size: Size
+
+
+class BundleIndex(Document):
+    """`index.json` of a bundle: every file in it by digest; the signed statement names the index's digest."""
+
+    format: Literal["penny-bundle/1"] = "penny-bundle/1"
+    lock_digest: Sha256
+    key_id: Sha256
+    files: tuple[BundleFile, ...]

@@ -1,0 +1,83 @@
+"""Reading and writing TOML documents with tomlkit."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tomlkit
+from tomlkit.exceptions import ParseError, TOMLKitError
+
+from reproducer.documents.base import Document
+from reproducer.errors import InvalidDocumentError, NotCheckedError, UsageError
+
+D = TypeVar("D", bound=Document)
+LARGEST = 16 << 20
+
+
+def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
+    """The UTF-8 text of a file of bounded size.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+        InvalidDocumentError: too large, or not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {what} here", where=str(path), todo="name one, or run in its folder") from error
+    except OSError as error:
+        raise UsageError(f"the {what} cannot be read", where=str(path), why=error.strerror or str(error)) from error
+    if len(data) > limit:
+        raise InvalidDocumentError(f"the {what} is larger than {limit} bytes", where=str(path))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InvalidDocumentError(f"line {line}: the {what} is not UTF-8", where=str(path)) from error
+
+
+def parse_toml(text: str, *, where: str) -> dict[str, Any]:
+    """TOML text as plain data.
+
+    Raises:
+        InvalidDocumentError: not TOML; names the line and column.
+    """
+    try:
+        return tomlkit.parse(text).unwrap()
+    except ParseError as error:
+        message = str(error).split(" at line ")[0]
+        raise InvalidDocumentError(
+            f"line {error.line}, column {error.col}: not TOML: {message}", where=where
+        ) from error
+    except (TOMLKitError, RecursionError, ValueError) as error:
+        raise InvalidDocumentError(f"not TOML: {error}", where=where) from error
+
+
+def read_document(kind: type[D], path: Path, *, what: str) -> D:
+    """A manifest or lock from its file; errors name file, line and key."""
+    text = read_text(path, what=what)
+    return kind.from_data(parse_toml(text, where=str(path)), where=str(path), source=text)
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
+    """Write a file so that a reader sees the old bytes or the new, never a part.
+
+    Raises:
+        NotCheckedError: the disk is full or the folder cannot be written.
+    """
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise NotCheckedError("cannot be written", where=str(path), why=error.strerror or str(error)) from error

@@ -1,0 +1,77 @@
+"""Where receipts lie between commands: append-only, one file a receipt, named by kind and digest."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from reproducer.documents.base import parse_json, shown
+from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
+from reproducer.documents.toml import read_text, write_atomically
+from reproducer.errors import InvalidDocumentError, SignatureError
+
+AnyReceipt = BuildReceipt | LaunchReceipt | MeasureReceipt
+LARGEST_RECEIPT = 64 << 20
+
+
+def receipt_name(receipt: AnyReceipt) -> str:
+    """The file name of a receipt: kind, measure where there is one, 12 digits of its digest."""
+    label = f"measure-{receipt.measure.replace('/', '-')}" if isinstance(receipt, MeasureReceipt) else receipt.kind
+    return f"{label}-{receipt.digest[:12]}.json"
+
+
+def parse_receipt(text: str, *, where: str) -> AnyReceipt:
+    """A receipt from JSON text.
+
+    Raises:
+        InvalidDocumentError: not JSON, of no known kind, or malformed.
+    """
+    data = parse_json(text, where=where)
+    kind = data.get("kind") if isinstance(data, dict) else None
+    model = RECEIPT_KINDS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        known = ", ".join(RECEIPT_KINDS)
+        raise InvalidDocumentError(f"is no receipt: kind {shown(kind)}", where=where, why=f"known kinds: {known}")
+    return model.from_data(data, where=where)
+
+
+def read_receipt(path: Path) -> AnyReceipt:
+    """A receipt from its file; its name must carry its digest.
+
+    Raises:
+        SignatureError: the content is not what the name says: edited after the run.
+        InvalidDocumentError, UsageError: as `parse_receipt` and `read_text`.
+    """
+    receipt = parse_receipt(read_text(path, what="receipt", limit=LARGEST_RECEIPT), where=str(path))
+    if path.name != receipt_name(receipt):
+        raise SignatureError(
+            "the receipt is not the one its name says",
+            where=str(path),
+            why=f"its content's digest begins {receipt.digest[:12]}",
+            todo="it was edited or renamed after the run; use the original",
+        )
+    return receipt
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The receipts of one lock in one folder."""
+
+    folder: Path
+
+    def add(self, receipt: AnyReceipt) -> Path:
+        """Write a receipt; an equal one that is there already stays as it is.
+
+        Raises:
+            NotCheckedError: it cannot be written.
+        """
+        path = self.folder / receipt_name(receipt)
+        if not path.exists():
+            write_atomically(path, receipt.canonical() + b"\n")
+        return path
+
+    def paths(self) -> tuple[Path, ...]:
+        """The receipt files, oldest name order; empty where the folder is missing."""
+        return tuple(sorted(self.folder.glob("*.json"))) if self.folder.is_dir() else ()
+
+    def receipts(self) -> tuple[AnyReceipt, ...]:
+        """Every receipt, in the order in which they were created; raises as `read_receipt` does."""
+        return tuple(sorted((read_receipt(path) for path in self.paths()), key=lambda receipt: receipt.created))

@@ -6,7 +6,7 @@ from pathlib import Path
 from reproducer.documents.base import parse_json, shown
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_text, write_atomically
-from reproducer.errors import InvalidDocumentError, SignatureError
+from reproducer.errors import DriftError, InvalidDocumentError, SignatureError
 
 AnyReceipt = BuildReceipt | LaunchReceipt | MeasureReceipt
 LARGEST_RECEIPT = 64 << 20
@@ -75,3 +75,30 @@ class Ledger:
     def receipts(self) -> tuple[AnyReceipt, ...]:
         """Every receipt, in the order in which they were created; raises as `read_receipt` does."""
         return tuple(sorted((read_receipt(path) for path in self.paths()), key=lambda receipt: receipt.created))
+
+
+def evidence_of(ledger: Ledger, measures: tuple[MeasureReceipt, ...]) -> tuple[AnyReceipt, ...]:
+    """The measure receipts with the build and launch receipts that they name.
+
+    Raises:
+        DriftError: a receipt that one of them names is gone.
+    """
+    wanted = {measure.build_receipt for measure in measures}
+    wanted |= {digest for measure in measures for digest in measure.launch_receipts}
+    named = tuple(
+        receipt for receipt in ledger.receipts() if not isinstance(receipt, MeasureReceipt) and receipt.digest in wanted
+    )
+    missing = wanted - {receipt.digest for receipt in named}
+    if missing:
+        raise DriftError(
+            f"receipt {min(missing)[:12]} is gone, though a measure receipt names it",
+            where=str(ledger.folder),
+            todo="run `penny qualify` again",
+        )
+    return (*named, *measures)
+
+
+def latest_measures(receipts: tuple[AnyReceipt, ...]) -> tuple[MeasureReceipt, ...]:
+    """The newest receipt of each measure, in order of measure."""
+    newest = {receipt.measure: receipt for receipt in receipts if isinstance(receipt, MeasureReceipt)}
+    return tuple(newest[measure] for measure in sorted(newest))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Lock
+from reproducer.documents.lock import LocalSource, Lock
 from reproducer.documents.toml import read_document
 from reproducer.errors import DriftError, UnsafeInputError
 
@@ -35,6 +35,37 @@ class OpenedLock:
             DriftError: the file is missing, or its bytes are not those the lock pins.
         """
         return read_reference(self.folder, reference, where=str(self.path))
+
+    def check_files(self) -> int:
+        """Check every file the lock names and return how many there are; raises as `read` does, for the first fault."""
+        named = references(self.lock)
+        for reference in named:
+            self.read(reference)
+        return len(named)
+
+
+def references(lock: Lock) -> tuple[FileReference, ...]:
+    """Every file that travels beside the lock, by path; local sources relative to the lock's folder as well."""
+    found: dict[tuple[str, str], FileReference] = {}
+
+    def add(reference: FileReference) -> None:
+        found.setdefault((reference.path, reference.sha256), reference)
+
+    for component in lock.components:
+        if isinstance(component.source, LocalSource):
+            for file in component.source.files:
+                add(file.model_copy(update={"path": f"{component.source.path}/{file.path}"}))
+        for patch in component.patches:
+            add(patch)
+        for output in component.outputs:
+            add(output.members)
+    for environment in lock.environments:
+        add(environment.pylock)
+    for checkpoint in lock.checkpoints:
+        add(checkpoint.conversion.script)
+    if lock.qualification.reference is not None:
+        add(lock.qualification.reference)
+    return tuple(found[key] for key in sorted(found))
 
 
 def read_reference(folder: Path, reference: FileReference, *, where: str) -> bytes:

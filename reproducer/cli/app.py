@@ -1,0 +1,48 @@
+"""All commands of `penny`, in the order in which data flows."""
+
+from typing import Annotated
+
+import typer
+
+from reproducer import __version__
+from reproducer.cli import building, evidence, locking, reproducing, running
+
+app = typer.Typer(
+    name="penny",
+    help="Lock, rebuild, launch, qualify and attest an LLM serving runtime.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:  # noqa: FBT001  typer's callback shape
+    if value:
+        typer.echo(f"penny {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def penny(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Lock, rebuild, launch, qualify and attest an LLM serving runtime."""
+    del version
+
+
+app.command("reproduce")(reproducing.reproduce)
+app.command("init")(locking.init)
+app.command("lock")(locking.lock)
+app.command("diff")(locking.diff)
+app.command("fetch")(building.fetch)
+app.command("build")(building.build)
+app.command("namespace")(running.namespace)
+app.command("launch")(running.launch)
+app.command("stop")(running.stop)
+app.command("qualify")(running.qualify)
+app.command("verify")(evidence.verify)
+app.command("attest")(evidence.attest)
+app.command("report")(evidence.report)

@@ -1,0 +1,169 @@
+"""What every command shares: options, the person's yes, the result on stdout, errors and exit codes."""
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+
+import typer
+
+from reproducer.errors import Outcome, PennyError, UsageError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from rich.console import RenderableType
+
+    from reproducer.cli.terminal import Terminal
+    from reproducer.documents.opened import OpenedLock
+    from reproducer.ledger import Ledger
+    from reproducer.store import Store
+
+LockOption = Annotated[Path, typer.Option("--lock", help="The lock.", show_default=True)]
+StoreOption = Annotated[
+    Path | None,
+    typer.Option("--store", help="Folder of the store; default: the user's cache folder.", envvar="PENNY_STORE"),
+]
+KvOption = Annotated[
+    Path | None, typer.Option("--kv", help="Folder in which namespaces lie; default: in the store.", envvar="PENNY_KV")
+]
+KeyFolderOption = Annotated[
+    Path | None,
+    typer.Option("--keys", help="Folder of the signing key; default: the user's config folder.", envvar="PENNY_KEYS"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="The result as JSON on stdout.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Errors only on stderr.")]
+VerboseOption = Annotated[bool, typer.Option("--verbose", "-v", help="More on stderr.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Accept that other people's code is run.")]
+OfflineOption = Annotated[bool, typer.Option("--offline", help="Touch no network.")]
+PortOption = Annotated[
+    int | None, typer.Option("--port", min=1, max=65535, help="Port of the server; default: a free one.")
+]
+
+DEFAULT_LOCK = Path("penny.lock.toml")
+INTERRUPTED = 130
+RUNS_CODE = (
+    "This builds and runs other people's code: the engine, its packages, its patches and the checkpoint "
+    "that the lock names. They run as you, with your files in reach."
+)
+
+
+@dataclass
+class _Process:
+    """What the error path needs to know about the command that runs."""
+
+    as_json: bool = False
+    verbose: bool = False
+
+
+_process = _Process()
+
+
+class Front:
+    """One run of one command."""
+
+    def __init__(self, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+        from reproducer.cli.terminal import Terminal  # noqa: PLC0415  keeps --help fast
+
+        _process.as_json = as_json
+        _process.verbose = verbose
+        self.as_json = as_json
+        self.reporter: Terminal = Terminal(quiet=quiet, verbose=verbose)
+
+    def emit(self, result: dict[str, Any], shown: "RenderableType") -> None:
+        """The result on stdout: JSON with stable keys, or what a person reads."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(result, ensure_ascii=False, sort_keys=True) + "\n")
+        else:
+            from rich.console import Console  # noqa: PLC0415  keeps --help fast
+
+            Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(shown)
+        sys.stdout.flush()
+
+    def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:
+        """The person's yes to running other people's code, asked once a lock.
+
+        Raises:
+            UsageError: nobody to ask and no --yes, or the answer was no.
+        """
+        if yes:
+            return "--yes"
+        record = store.root / "accepted" / opened.digest
+        if record.exists():
+            return "asked"
+        if not sys.stdin.isatty():
+            raise UsageError("building and launching run other people's code", todo="pass --yes to accept it")
+        typer.echo(RUNS_CODE, err=True)
+        if not typer.confirm(f"Build and run {opened.lock.name} (lock {opened.digest[:12]})?", err=True):
+            raise UsageError("not accepted, nothing was run")
+        record.parent.mkdir(parents=True, exist_ok=True)
+        record.touch()
+        return "asked"
+
+
+def open_store(folder: Path | None) -> "Store":
+    """The store at the option's folder or at the default one."""
+    from reproducer.store import Store, default_root  # noqa: PLC0415  keeps --help fast
+
+    return Store(folder if folder is not None else default_root())
+
+
+def ledger_of(store: "Store", opened: "OpenedLock") -> "Ledger":
+    """The receipts of this lock."""
+    from reproducer.ledger import Ledger  # noqa: PLC0415  keeps --help fast
+
+    return Ledger(store.root / "receipts" / opened.digest)
+
+
+def finish(outcome: Outcome) -> None:
+    """Leave with the outcome's exit code; return where everything holds."""
+    if outcome:
+        raise typer.Exit(outcome.exit_code)
+
+
+class _Terminated(BaseException):
+    """SIGTERM or SIGHUP arrived: unwind, so that every context manager stops what it started."""
+
+
+def _on_signal(number: int, frame: "FrameType | None") -> NoReturn:
+    raise _Terminated(number)
+
+
+def run(app: typer.Typer) -> None:
+    """Run the command line; map every error to one clear line and the right exit code."""
+    signal.signal(signal.SIGTERM, _on_signal)
+    signal.signal(signal.SIGHUP, _on_signal)
+    try:
+        app()
+    except PennyError as error:
+        _fail(error, error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        sys.stderr.write("penny: interrupted\n")
+        sys.exit(INTERRUPTED)
+    except _Terminated as ended:
+        sys.stderr.write("penny: terminated\n")
+        sys.exit(128 + int(ended.args[0]))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:  # the last line of defence: one line, and the traceback on request
+        if _process.verbose:
+            raise
+        _fail(PennyError(f"unexpected fault: {type(error).__name__}: {error}", todo="run again with --verbose"), 1)
+
+
+def _fail(error: PennyError, code: int) -> NoReturn:
+    line = " ".join(str(error).split())
+    sys.stderr.write(f"penny: error: {_printable(line)}\n")
+    if _process.as_json:
+        fault = {"what": error.what, "where": error.where, "why": error.why, "todo": error.todo}
+        sys.stdout.write(json.dumps({"error": fault, "exit_code": code}, sort_keys=True) + "\n")
+    sys.exit(code)
+
+
+def _printable(text: str) -> str:
+    """Text from outside must not steer the terminal."""
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

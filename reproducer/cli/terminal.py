@@ -1,0 +1,145 @@
+"""What a person sees: notes and progress on stderr, results on stdout."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from reproducer.progress import Task, Unit
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn, TaskID
+    from rich.progress import Task as Row
+
+
+class _Counted:
+    """One row of the progress display."""
+
+    def __init__(self, progress: "Progress", row: "TaskID") -> None:
+        self._progress = progress
+        self._row = row
+
+    def advance(self, amount: int) -> None:
+        """Move the bar."""
+        self._progress.advance(self._row, amount)
+
+
+class _Plain:
+    """Counts where there is no terminal to draw in."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def advance(self, amount: int) -> None:
+        """Count."""
+        self.done += amount
+
+
+class Terminal:
+    """A Reporter for a person: bars in a terminal, a line a task elsewhere."""
+
+    def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
+        self.quiet = quiet
+        self.verbose = verbose
+        self.console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self._progress: Progress | None = None
+        self._open = 0
+        self._lock = threading.Lock()
+
+    def note(self, message: str) -> None:
+        """A line, unless --quiet."""
+        if not self.quiet:
+            self.console.print(Text(message, overflow="fold"))
+
+    def detail(self, message: str) -> None:
+        """A dim line with --verbose."""
+        if self.verbose and not self.quiet:
+            self.console.print(Text(message, style="dim", overflow="fold"))
+
+    @contextmanager
+    def task(self, label: str, total: int | None, unit: Unit) -> Iterator[Task]:
+        """A bar while the context is open; without a terminal one line at its end."""
+        if self.quiet:
+            yield _Plain()
+        elif not self.console.is_terminal:
+            plain, start = _Plain(), time.monotonic()
+            yield plain
+            self.detail(f"{label}: {_amount(plain.done, unit)} in {time.monotonic() - start:.1f} s")
+        else:
+            progress = self._acquire()
+            row = progress.add_task(label, total=total, unit=unit)
+            try:
+                yield _Counted(progress, row)
+            finally:
+                progress.remove_task(row)
+                self._release()
+
+    def _acquire(self) -> "Progress":
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415  slow import
+
+        with self._lock:
+            if self._progress is None:
+                self._progress = Progress(
+                    TextColumn("  {task.description}"),
+                    BarColumn(bar_width=16),
+                    _done_column(),
+                    TimeRemainingColumn(compact=True),
+                    console=self.console,
+                    transient=True,
+                )
+                self._progress.start()
+            self._open += 1
+            return self._progress
+
+    def _release(self) -> None:
+        with self._lock:
+            self._open -= 1
+            if self._open == 0 and self._progress is not None:
+                self._progress.stop()
+                self._progress = None
+
+
+def _done_column() -> "ProgressColumn":
+    """Done of total in the task's own unit, with the rate."""
+    from rich.progress import ProgressColumn  # noqa: PLC0415  slow import
+
+    class Done(ProgressColumn):
+        def render(self, task: "Row") -> Text:
+            unit: Unit = task.fields["unit"]
+            text = _amount(int(task.completed), unit)
+            if task.total:
+                text = f"{text} of {_amount(int(task.total), unit)}"
+            if task.speed and unit == "bytes":
+                text += f", {_amount(int(task.speed), unit)}/s"
+            return Text(text)
+
+    return Done()
+
+
+def _amount(count: int, unit: Unit) -> str:
+    """A count as a person reads it."""
+    if unit != "bytes":
+        return f"{count} {unit}"
+    return bytes_text(count)
+
+
+def bytes_text(count: int) -> str:
+    """Bytes in decimal units."""
+    size = float(count)
+    for name in ("B", "kB", "MB", "GB"):
+        if size < 1000 or name == "GB":  # noqa: PLR2004  decimal units
+            return f"{size:.0f} {name}" if name == "B" else f"{size:.1f} {name}"
+        size /= 1000
+    raise AssertionError
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration as a person reads it."""
+    if seconds < 60:  # noqa: PLR2004  seconds in a minute
+        return f"{seconds:.1f} s"
+    return f"{int(seconds // 60)} min {int(seconds % 60):02d} s"

@@ -1,0 +1,210 @@
+"""The whole way, from a lock to a signed bundle: each step resumes where an earlier run stopped and says what it reused."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from reproducer.attest.bundle import write_bundle
+from reproducer.attest.keys import signing_key
+from reproducer.build import build
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import LaunchReceipt, MeasureReceipt
+from reproducer.documents.verdict import Check, Verdict
+from reproducer.fetch import fetch
+from reproducer.identity.namespace import derive, open_root
+from reproducer.launch.server import Server, running
+from reproducer.ledger import Ledger, evidence_of
+from reproducer.qualify.suite import qualify
+from reproducer.runs import run_folder
+from reproducer.verify.bundle import verify_bundle
+from reproducer.verify.receipts import verify_receipts
+
+if TYPE_CHECKING:
+    from reproducer.build.runtime import Runtime
+    from reproducer.fetch.indexes import Indexes
+    from reproducer.identity.namespace import Namespace
+    from reproducer.progress import Reporter
+    from reproducer.store import Store
+
+StepName = Literal["lock", "fetch", "build", "namespace", "launch", "qualify", "verify", "attest"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step as it ended; `detail` says what was done and what was reused."""
+
+    name: StepName
+    status: Literal["done", "reused", "failed"]
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where things lie: the store, the parent of the namespaces, the signing key, the parent of the bundles."""
+
+    store: "Store"
+    kv: Path
+    keys: Path | None
+    evidence: Path
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out: the verdict over the bundle as it was read back from the disk, and the bundle."""
+
+    verdict: Verdict
+    bundle: Path
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class _Walk:
+    """The steps so far, told to the caller as they end."""
+
+    tell: Callable[[Step], None]
+    steps: list[Step] = field(default_factory=list)
+
+    def ended(self, name: StepName, since: float, detail: str, *, reused: bool = False, failed: bool = False) -> None:
+        status: Literal["done", "reused", "failed"] = "failed" if failed else "reused" if reused else "done"
+        step = Step(name, status, time.monotonic() - since, detail)
+        self.steps.append(step)
+        self.tell(step)
+
+
+def reproduce(
+    opened: OpenedLock,
+    places: Places,
+    *,
+    indexes: "Indexes",
+    reporter: "Reporter",
+    accepted: Literal["asked", "--yes"],
+    offline: bool = False,
+    port: int | None = None,
+    tell: Callable[[Step], None] = lambda _: None,
+) -> Reproduction:
+    """Fetch, build, derive the namespace, launch, qualify, verify and attest.
+
+    Args:
+        opened: the lock.
+        places: where everything is read from and written to.
+        indexes: the user's package indexes.
+        reporter: where progress goes.
+        accepted: how running other people's code was accepted.
+        offline: touch no network.
+        port: port of the server; a free one where None.
+        tell: called with every step as it ends.
+
+    Raises:
+        PennyError: a step could not be done; the next call takes up where this one stopped.
+    """
+    walk = _Walk(tell)
+    since = time.monotonic()
+    pinned = opened.check_files()
+    walk.ended("lock", since, f"{opened.digest[:12]}, {pinned} pinned files are what it says", reused=True)
+
+    since = time.monotonic()
+    fetched = fetch(opened, places.store, indexes=indexes, reporter=reporter, offline=offline)
+    detail = f"{len(fetched.artefacts)} files, {fetched.downloaded / 1e6:.0f} MB new, {fetched.reused} from the store"
+    walk.ended("fetch", since, detail, reused=fetched.downloaded == 0)
+
+    since = time.monotonic()
+    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted)
+    receipt = runtime.receipt
+    detail = f"{len(receipt.outputs)} wheels {receipt.level}, {len(receipt.packages)} packages"
+    walk.ended("build", since, detail, reused=runtime.reused, failed=receipt.level in ("none", "inputs-identical"))
+
+    since = time.monotonic()
+    namespace = derive(opened.lock)
+    root = open_root(places.kv, namespace)
+    walk.ended("namespace", since, namespace.name)
+
+    ledger = Ledger(places.store.root / "receipts" / opened.digest)
+    ledger.add(receipt)
+    with run_folder(places.store.root / "runs" / opened.digest) as run:
+        if run.resumed:
+            reporter.note("an interrupted run is taken up where it stopped")
+        boots = Boots(opened, runtime, root, namespace, run.folder, port, reporter, accepted, ledger)
+        since = time.monotonic()
+        measures = qualify(opened, receipt, boots.boot, workspace=run.folder / "samples", reporter=reporter)
+        for measure in measures:
+            ledger.add(measure)
+        walk.ended("launch", time.monotonic() - boots.seconds, boots.told())
+        failed = [measure.measure for measure in measures if measure.status == "failed"]
+        detail = f"{len(measures)} measures, " + (f"failed: {', '.join(failed)}" if failed else "all within thresholds")
+        walk.ended("qualify", since + boots.seconds, detail, failed=bool(failed))
+
+        since = time.monotonic()
+        receipts = evidence_of(ledger, measures)
+        checks = verify_receipts(opened, receipts)
+        walk.ended("verify", since, _counted(checks), failed=any(check.status == "failed" for check in checks))
+
+        since = time.monotonic()
+        key = signing_key(places.keys)
+        bundle = places.evidence / opened.lock.name / f"{_stamp(measures)}-{opened.digest[:12]}"
+        write_bundle(bundle, opened, receipts, key, checks)
+        verdict = verify_bundle(bundle, key.public)
+        walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
+    return Reproduction(verdict, bundle, tuple(walk.steps))
+
+
+@dataclass
+class Boots:
+    """Starts the server as often as the suite asks and keeps each launch receipt."""
+
+    opened: OpenedLock
+    runtime: "Runtime"
+    root: Path
+    namespace: "Namespace"
+    logs: Path
+    port: int | None
+    reporter: "Reporter"
+    accepted: Literal["asked", "--yes"]
+    ledger: Ledger
+    receipts: list[LaunchReceipt] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @contextmanager
+    def boot(self) -> Iterator[Server]:
+        """One server, stopped when the context ends."""
+        since = time.monotonic()
+        log = self.logs / f"server-{len(self.receipts) + 1}.log"
+        with running(
+            self.opened,
+            self.runtime,
+            self.root,
+            self.namespace,
+            port=self.port,
+            log=log,
+            reporter=self.reporter,
+            accepted=self.accepted,
+        ) as server:
+            self.receipts.append(server.receipt)
+            self.ledger.add(server.receipt)
+            self.seconds += time.monotonic() - since
+            yield server
+            since = time.monotonic()
+        self.seconds += time.monotonic() - since
+
+    def told(self) -> str:
+        """The boots in a few words."""
+        ready = ", ".join(f"{receipt.ready_ns / 1e9:.1f}" for receipt in self.receipts)
+        values = len(self.receipts[-1].effective) if self.receipts else 0
+        if not self.receipts:
+            return "no boot was needed: every sample was there already"
+        return f"{len(self.receipts)} boots, ready in {ready} s, {values} effective values agree"
+
+
+def _counted(checks: tuple[Check, ...]) -> str:
+    counts = {
+        status: sum(check.status == status for check in checks) for status in ("passed", "failed", "skipped", "unknown")
+    }
+    return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + " checks"
+
+
+def _stamp(measures: tuple[MeasureReceipt, ...]) -> str:
+    """When the last receipt was made, as a folder name."""
+    return max(receipt.created for receipt in measures).replace("-", "").replace(":", "")

@@ -16,7 +16,7 @@ from reproducer.documents.verdict import Check, Verdict
 from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive, open_root
 from reproducer.launch.server import Server, running
-from reproducer.ledger import Ledger, evidence_of
+from reproducer.ledger import AnyReceipt, Ledger, evidence_of
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
 from reproducer.verify.bundle import verify_bundle
@@ -144,7 +144,7 @@ def reproduce(
 
         since = time.monotonic()
         key = signing_key(places.keys)
-        bundle = places.evidence / opened.lock.name / f"{_stamp(measures)}-{opened.digest[:12]}"
+        bundle = bundle_folder(places.evidence, opened, receipts)
         write_bundle(bundle, opened, receipts, key, checks)
         verdict = verify_bundle(bundle, key.public)
         walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
@@ -205,6 +205,7 @@ def _counted(checks: tuple[Check, ...]) -> str:
     return ", ".join(f"{count} {status}" for status, count in counts.items() if count) + " checks"
 
 
-def _stamp(measures: tuple[MeasureReceipt, ...]) -> str:
-    """When the last receipt was made, as a folder name."""
-    return max(receipt.created for receipt in measures).replace("-", "").replace(":", "")
+def bundle_folder(evidence: Path, opened: OpenedLock, receipts: tuple[AnyReceipt, ...]) -> Path:
+    """A new folder for a bundle: below the lock's name, by the time of the last receipt and the lock digest."""
+    stamp = max(receipt.created for receipt in receipts).replace("-", "").replace(":", "")
+    return evidence / opened.lock.name / f"{stamp}-{opened.digest[:12]}"

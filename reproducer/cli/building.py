@@ -1,0 +1,96 @@
+"""`penny fetch`, `penny build`."""
+
+from typing import Annotated
+
+import typer
+
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    LockOption,
+    OfflineOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    YesOption,
+    finish,
+    ledger_of,
+    open_store,
+)
+from reproducer.errors import Outcome
+
+
+def fetch(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    offline: OfflineOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Bring everything the lock names into the store, verified."""
+    from reproducer.cli.terminal import bytes_text  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.fetch import fetch as bring  # noqa: PLC0415
+    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_path)
+    opened.check_files()
+    fetched = bring(opened, open_store(store), indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
+    front.emit(
+        {
+            "receipt": None,
+            "level": "inputs-identical",
+            "differences": [],
+            "files": len(fetched.artefacts),
+            "downloaded": fetched.downloaded,
+            "reused": fetched.reused,
+        },
+        f"{len(fetched.artefacts)} files in the store, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused",
+    )
+
+
+def build(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Build once more in another folder and compare.")] = False,
+    offline: OfflineOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Build the runtime from its pinned sources and say which level was reached."""
+    from reproducer.build import build as construct  # noqa: PLC0415
+    from reproducer.cli.show import build_table  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.fetch import fetch as bring  # noqa: PLC0415
+    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_path)
+    opened.check_files()
+    place = open_store(store)
+    accepted = front.accepted(place, opened, yes=yes)
+    fetched = bring(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
+    runtime = construct(opened, place, fetched, reporter=front.reporter, accepted=accepted, again=rebuild)
+    receipt = runtime.receipt
+    path = ledger_of(place, opened).add(receipt)
+    front.emit(
+        {
+            "receipt": str(path),
+            "level": receipt.level,
+            "differences": [
+                {"output": output.filename, **difference.model_dump()}
+                for output in receipt.outputs
+                for difference in output.differences
+            ],
+        },
+        build_table(receipt, path),
+    )
+    below = receipt.level in ("none", "inputs-identical")
+    finish(Outcome.REBUILD_DIFFERS if below else Outcome.HOLDS)

@@ -1,0 +1,162 @@
+"""`penny verify`, `penny attest`, `penny report`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    KeyFolderOption,
+    LockOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    finish,
+    ledger_of,
+    open_store,
+)
+from reproducer.errors import UsageError
+
+if TYPE_CHECKING:
+    from reproducer.documents.opened import OpenedLock
+    from reproducer.documents.verdict import Verdict
+    from reproducer.ledger import AnyReceipt
+
+EVIDENCE = Path("evidence")
+
+
+def verify(
+    bundle: Annotated[
+        Path | None,
+        typer.Argument(
+            help="A bundle, or a folder of receipts; default: the receipts in the store.", show_default=False
+        ),
+    ] = None,
+    *,
+    key: Annotated[
+        Path | None,
+        typer.Option("--key", help="The signer's public key (PEM), had from the signer and not the bundle."),
+    ] = None,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Check receipts, thresholds, bindings and signatures, one by one."""
+    from reproducer.cli.show import verdict_table  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    verdict = _verdict(bundle, key, lock_path, store)
+    front.emit(
+        {
+            "verdict": verdict.word,
+            "checks": [check.model_dump() for check in verdict.checks],
+            "exit_code": verdict.outcome.exit_code,
+        },
+        verdict_table(verdict, every=verbose),
+    )
+    finish(verdict.outcome)
+
+
+def attest(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    evidence: Annotated[Path, typer.Option("--evidence", help="Folder in which bundles lie.")] = EVIDENCE,
+    keys: KeyFolderOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Sign a bundle of the newest receipts of this lock."""
+    from reproducer.attest.bundle import write_bundle  # noqa: PLC0415
+    from reproducer.attest.keys import signing_key  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.reproduce import bundle_folder  # noqa: PLC0415
+    from reproducer.verify.bundle import verify_bundle  # noqa: PLC0415
+    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_path)
+    opened.check_files()
+    receipts = _newest(opened, store)
+    checks = verify_receipts(opened, receipts)
+    key = signing_key(keys)
+    folder = bundle_folder(evidence, opened, receipts)
+    write_bundle(folder, opened, receipts, key, checks)
+    verdict = verify_bundle(folder, key.public)
+    front.emit(
+        {"bundle": str(folder), "subject": opened.digest, "key_id": key.public.key_id, "verdict": verdict.word},
+        f"{folder}\nlock {opened.digest}\nkey  {key.public.key_id}\nverdict {verdict.word}",
+    )
+    finish(verdict.outcome)
+
+
+def report(
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A bundle; default: the receipts in the store.", show_default=False)
+    ] = None,
+    *,
+    key: Annotated[Path | None, typer.Option("--key", help="The signer's public key (PEM).")] = None,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Print the report: measures, what was checked, what was skipped and why."""
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.documents.verdict import Verdict  # noqa: PLC0415
+    from reproducer.ledger import Ledger  # noqa: PLC0415
+    from reproducer.report.markdown import report as render  # noqa: PLC0415
+    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    if bundle is not None:
+        verdict = _verdict(bundle, key, lock_path, store)
+        opened = open_lock(bundle / DEFAULT_LOCK)
+        receipts = Ledger(bundle / "receipts").receipts()
+    else:
+        opened = open_lock(lock_path)
+        receipts = _newest(opened, store)
+        verdict = Verdict(checks=verify_receipts(opened, receipts))
+    text = render(opened.lock, receipts, verdict)
+    front.emit({"report": text, "subject": opened.digest, "verdict": verdict.word}, text)
+
+
+def _verdict(bundle: Path | None, key: Path | None, lock_path: Path, store: Path | None) -> "Verdict":
+    """The verdict over a bundle, a folder of receipts, or the newest receipts in the store."""
+    from reproducer.attest.keys import PublicKey  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.documents.verdict import Verdict  # noqa: PLC0415
+    from reproducer.ledger import Ledger  # noqa: PLC0415
+    from reproducer.verify.bundle import verify_bundle  # noqa: PLC0415
+    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+
+    if bundle is not None and not bundle.is_dir():
+        raise UsageError("there is no bundle here", where=str(bundle), todo="name the folder of a bundle")
+    if bundle is not None and (bundle / "index.json").exists():
+        return verify_bundle(bundle, PublicKey.from_file(key) if key is not None else None)
+    if key is not None:
+        raise UsageError("receipts outside a bundle carry no signature", todo="leave --key out, or name a bundle")
+    opened = open_lock(lock_path)
+    opened.check_files()
+    receipts = Ledger(bundle).receipts() if bundle is not None else _newest(opened, store)
+    return Verdict(checks=verify_receipts(opened, receipts))
+
+
+def _newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
+    """The newest receipt of each measure with the receipts it names."""
+    from reproducer.ledger import evidence_of, latest_measures  # noqa: PLC0415
+
+    ledger = ledger_of(open_store(store), opened)
+    measures = latest_measures(ledger.receipts())
+    if not measures:
+        raise UsageError(
+            "there is no measure receipt of this lock", where=str(ledger.folder), todo="run `penny qualify`"
+        )
+    return evidence_of(ledger, measures)

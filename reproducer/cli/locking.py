@@ -1,0 +1,111 @@
+"""`penny init`, `penny lock`, `penny diff`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    LockOption,
+    OfflineOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    YesOption,
+    finish,
+    open_store,
+)
+from reproducer.errors import Outcome, UsageError
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="The manifest to write.")] = Path("manifests/runtime.toml"),
+    *,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Write a commented manifest to start from."""
+    from reproducer.documents.starter import STARTER  # noqa: PLC0415
+    from reproducer.documents.toml import write_atomically  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    if path.exists() or path.is_symlink():
+        raise UsageError("there is a file here already", where=str(path), todo="name another path")
+    write_atomically(path, STARTER.encode())
+    front.emit({"path": str(path)}, f"Wrote {path}. Edit it, then run `penny lock {path}`.")
+
+
+def lock(
+    manifest: Annotated[
+        Path | None, typer.Argument(help="The manifest; default: the one the lock was made from.", show_default=False)
+    ] = None,
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    check: Annotated[bool, typer.Option("--check", help="Change nothing; say every reason why it would.")] = False,
+    upgrade: Annotated[
+        list[str] | None, typer.Option("--upgrade", metavar="NAME", help="Take the newest allowed version of NAME.")
+    ] = None,
+    store: StoreOption = None,
+    offline: OfflineOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Resolve a manifest to an exact lock."""
+    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+    from reproducer.locking import lock as resolve  # noqa: PLC0415
+    from reproducer.locking import manifest_of, write  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    source = manifest if manifest is not None else manifest_of(lock_path)
+    locked = resolve(
+        source,
+        lock_path,
+        open_store(store),
+        indexes=Indexes.from_user(),
+        reporter=front.reporter,
+        upgrade=frozenset(upgrade or ()),
+        accepted=yes,
+        offline=offline,
+    )
+    changed = bool(locked.reasons)
+    result = {
+        "lock": str(lock_path),
+        "digest": locked.document.digest,
+        "changed": changed,
+        "reasons": list(locked.reasons),
+    }
+    reasons = "".join(f"\n  {reason}" for reason in locked.reasons)
+    if check:
+        word = "would change" if changed else "is current"
+        front.emit(result, f"{lock_path} {word}, digest {locked.document.digest}{reasons}")
+        finish(Outcome.INPUTS_DRIFTED if changed else Outcome.HOLDS)
+        return
+    if changed:
+        write(locked, lock_path)
+    word = "written" if changed else "unchanged"
+    front.emit(result, f"{lock_path} {word}, digest {locked.document.digest}{reasons}")
+
+
+def diff(
+    a: Annotated[Path, typer.Argument(help="The lock before.")],
+    b: Annotated[Path, typer.Argument(help="The lock after.")],
+    *,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show every change between two locks, grouped by what it costs."""
+    from reproducer.cli.show_diff import shown  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.identity.diff import diff as compare  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    result = compare(open_lock(a), open_lock(b))
+    front.emit(result.content(), shown(result))
+    finish(Outcome.INPUTS_DRIFTED if result.changes else Outcome.HOLDS)

@@ -1,0 +1,83 @@
+"""`penny reproduce`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reproducer.cli.evidence import EVIDENCE
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    KeyFolderOption,
+    KvOption,
+    OfflineOption,
+    PortOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    YesOption,
+    finish,
+    open_store,
+)
+
+if TYPE_CHECKING:
+    from reproducer.reproduce import Step
+
+
+def reproduce(
+    lock_path: Annotated[Path, typer.Argument(help="The lock.", metavar="[LOCK]")] = DEFAULT_LOCK,
+    *,
+    lock_option: Annotated[Path | None, typer.Option("--lock", help="The lock, as an option.")] = None,
+    store: StoreOption = None,
+    kv: KvOption = None,
+    keys: KeyFolderOption = None,
+    evidence: Annotated[Path, typer.Option("--evidence", help="Folder in which bundles lie.")] = EVIDENCE,
+    port: PortOption = None,
+    offline: OfflineOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Fetch, build, launch, qualify, verify and attest: all of it, resumed where it stopped."""
+    from reproducer.cli.show import reproduction_table, step_line  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+    from reproducer.reproduce import Places  # noqa: PLC0415
+    from reproducer.reproduce import reproduce as walk  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_option or lock_path)
+    place = open_store(store)
+    accepted = front.accepted(place, opened, yes=yes)
+
+    def tell(step: "Step") -> None:
+        if not quiet:
+            front.reporter.console.print(step_line(step))
+
+    front.reporter.note(f"Reproducing {opened.lock.name}, lock {opened.digest[:12]}, store {place.root}")
+    result = walk(
+        opened,
+        Places(place, kv or place.root / "kv", keys, evidence),
+        indexes=Indexes.from_user(),
+        reporter=front.reporter,
+        accepted=accepted,
+        offline=offline,
+        port=port,
+        tell=tell,
+    )
+    front.emit(
+        {
+            "verdict": result.verdict.word,
+            "bundle": str(result.bundle),
+            "steps": [
+                {"name": step.name, "status": step.status, "seconds": round(step.seconds, 3), "detail": step.detail}
+                for step in result.steps
+            ],
+            "checks": [check.model_dump() for check in result.verdict.checks],
+        },
+        reproduction_table(result),
+    )
+    finish(result.verdict.outcome)

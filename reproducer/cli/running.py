@@ -1,0 +1,184 @@
+"""`penny namespace`, `penny launch`, `penny stop`, `penny qualify`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    KvOption,
+    LockOption,
+    OfflineOption,
+    PortOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    YesOption,
+    finish,
+    ledger_of,
+    open_store,
+)
+from reproducer.errors import Outcome, UsageError
+
+if TYPE_CHECKING:
+    from reproducer.build.runtime import Runtime
+    from reproducer.documents.opened import OpenedLock
+    from reproducer.store import Store
+
+
+def namespace(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every factor and what is neutral, and why.")] = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Derive the namespace under which persistent KV bytes of this lock may be reused."""
+    from reproducer.cli.show_namespace import shown  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.identity.namespace import derive  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    derived = derive(open_lock(lock_path).lock)
+    front.emit(derived.content(), shown(derived) if explain else derived.name)
+
+
+def launch(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    kv: KvOption = None,
+    port: PortOption = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave the server running and return.")] = False,
+    offline: OfflineOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Start the server, wait until it is ready, compare its effective values with the lock."""
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.identity.namespace import derive, open_root  # noqa: PLC0415
+    from reproducer.launch.server import new_log, running, start_detached  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_path)
+    opened.check_files()
+    place = open_store(store)
+    accepted = front.accepted(place, opened, yes=yes)
+    runtime = _runtime(front, opened, place, accepted, offline=offline)
+    derived = derive(opened.lock)
+    root = open_root(kv or place.root / "kv", derived)
+    ledger = ledger_of(place, opened)
+    log = new_log(place)
+    settings = {"port": port, "log": log, "reporter": front.reporter, "accepted": accepted}
+    if detach:
+        server = start_detached(opened, runtime, root, derived, store=place, **settings)
+        path = ledger.add(server.receipt)
+        front.emit(
+            {"url": server.url, "receipt": str(path), "differences": [], "log": str(log), "pid": server.pid},
+            f"{server.url} is up (pid {server.pid}); `penny stop` ends it. Log: {log}",
+        )
+        return
+    with running(opened, runtime, root, derived, **settings) as server:
+        path = ledger.add(server.receipt)
+        front.emit(
+            {"url": server.url, "receipt": str(path), "differences": [], "log": str(log), "pid": server.pid},
+            f"{server.url} is up (pid {server.pid}); Ctrl-C ends it. Log: {log}",
+        )
+        server.wait()
+
+
+def stop(
+    *,
+    store: StoreOption = None,
+    everything: Annotated[bool, typer.Option("--all", help="Stop every server of this store.")] = False,
+    lock_path: LockOption = DEFAULT_LOCK,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Stop what `penny launch --detach` started, and nothing else."""
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.launch.server import servers  # noqa: PLC0415
+    from reproducer.launch.server import stop as end  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    records = servers(open_store(store))
+    if not everything:
+        digest = open_lock(lock_path).digest
+        records = tuple(record for record in records if record.lock_digest == digest)
+    if not records:
+        raise UsageError("no detached server of this lock is running", todo="`penny stop --all` looks at every lock")
+    for record in records:
+        end(record, reporter=front.reporter)
+    front.emit(
+        {"stopped": [{"url": record.url, "pid": record.pid} for record in records]},
+        "\n".join(f"{record.url} (pid {record.pid}) is stopped" for record in records),
+    )
+
+
+def qualify(
+    *,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    kv: KvOption = None,
+    port: PortOption = None,
+    suite: Annotated[str | None, typer.Option("--suite", help="The suite; it must be the lock's.")] = None,
+    record_reference: Annotated[
+        Path | None, typer.Option("--record-reference", help="Record what `fidelity` compares with, and stop.")
+    ] = None,
+    offline: OfflineOption = False,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run the measures of the lock's suite on a server of its own and write receipts."""
+    from reproducer.cli.show import measure_table  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock  # noqa: PLC0415
+    from reproducer.identity.namespace import derive, open_root  # noqa: PLC0415
+    from reproducer.qualify.suite import qualify as measure  # noqa: PLC0415
+    from reproducer.reproduce import Boots  # noqa: PLC0415
+    from reproducer.runs import run_folder  # noqa: PLC0415
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    opened = open_lock(lock_path)
+    opened.check_files()
+    if suite is not None and suite != opened.lock.qualification.suite:
+        raise UsageError(f"the lock has no suite {suite!r}", todo=f"its suite is {opened.lock.qualification.suite!r}")
+    place = open_store(store)
+    accepted = front.accepted(place, opened, yes=yes)
+    runtime = _runtime(front, opened, place, accepted, offline=offline)
+    derived = derive(opened.lock)
+    root = open_root(kv or place.root / "kv", derived)
+    ledger = ledger_of(place, opened)
+    ledger.add(runtime.receipt)
+    with run_folder(place.root / "runs" / opened.digest) as run:
+        boots = Boots(opened, runtime, root, derived, run.folder, port, front.reporter, accepted, ledger)
+        if record_reference is not None:
+            _record(front, opened, boots, record_reference)
+            return
+        receipts = measure(
+            opened, runtime.receipt, boots.boot, workspace=run.folder / "samples", reporter=front.reporter
+        )
+        paths = [ledger.add(receipt) for receipt in receipts]
+    passed = all(receipt.status != "failed" for receipt in receipts)
+    front.emit({"receipts": [str(path) for path in paths], "passed": passed}, measure_table(receipts))
+    finish(Outcome.HOLDS if passed else Outcome.QUALIFICATION_FAILED)
+
+
+def _runtime(
+    front: Front, opened: "OpenedLock", place: "Store", accepted: Literal["asked", "--yes"], *, offline: bool
+) -> "Runtime":
+    """The runtime of a lock, fetched and built where it is not there yet."""
+    from reproducer.build import build  # noqa: PLC0415
+    from reproducer.fetch import fetch  # noqa: PLC0415
+    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+
+    fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
+    return build(opened, place, fetched, reporter=front.reporter, accepted=accepted)

@@ -31,10 +31,10 @@ def fetch(
     verbose: VerboseOption = False,
 ) -> None:
     """Bring everything the lock names into the store, verified."""
-    from reproducer.cli.terminal import bytes_text  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.fetch import fetch as bring  # noqa: PLC0415
-    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+    from reproducer.cli.terminal import bytes_text
+    from reproducer.documents.opened import open_lock
+    from reproducer.fetch import fetch as bring
+    from reproducer.fetch.indexes import Indexes
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
@@ -65,11 +65,11 @@ def build(
     verbose: VerboseOption = False,
 ) -> None:
     """Build the runtime from its pinned sources and say which level was reached."""
-    from reproducer.build import build as construct  # noqa: PLC0415
-    from reproducer.cli.show import build_table  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.fetch import fetch as bring  # noqa: PLC0415
-    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+    from reproducer.build import build as construct
+    from reproducer.cli.show import build_table
+    from reproducer.documents.opened import open_lock
+    from reproducer.fetch import fetch as bring
+    from reproducer.fetch.indexes import Indexes
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)

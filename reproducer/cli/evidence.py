@@ -47,7 +47,7 @@ def verify(
     verbose: VerboseOption = False,
 ) -> None:
     """Check receipts, thresholds, bindings and signatures, one by one."""
-    from reproducer.cli.show import verdict_table  # noqa: PLC0415
+    from reproducer.cli.show import verdict_table
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     verdict = _verdict(bundle, key, lock_path, store)
@@ -73,12 +73,12 @@ def attest(
     verbose: VerboseOption = False,
 ) -> None:
     """Sign a bundle of the newest receipts of this lock."""
-    from reproducer.attest.bundle import write_bundle  # noqa: PLC0415
-    from reproducer.attest.keys import signing_key  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.reproduce import bundle_folder  # noqa: PLC0415
-    from reproducer.verify.bundle import verify_bundle  # noqa: PLC0415
-    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+    from reproducer.attest.bundle import write_bundle
+    from reproducer.attest.keys import signing_key
+    from reproducer.documents.opened import open_lock
+    from reproducer.reproduce import bundle_folder
+    from reproducer.verify.bundle import verify_bundle
+    from reproducer.verify.receipts import verify_receipts
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
@@ -109,11 +109,11 @@ def report(
     verbose: VerboseOption = False,
 ) -> None:
     """Print the report: measures, what was checked, what was skipped and why."""
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.documents.verdict import Verdict  # noqa: PLC0415
-    from reproducer.ledger import Ledger  # noqa: PLC0415
-    from reproducer.report.markdown import report as render  # noqa: PLC0415
-    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock
+    from reproducer.documents.verdict import Verdict
+    from reproducer.ledger import Ledger
+    from reproducer.report.markdown import report as render
+    from reproducer.verify.receipts import verify_receipts
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     if bundle is not None:
@@ -130,12 +130,12 @@ def report(
 
 def _verdict(bundle: Path | None, key: Path | None, lock_path: Path, store: Path | None) -> "Verdict":
     """The verdict over a bundle, a folder of receipts, or the newest receipts in the store."""
-    from reproducer.attest.keys import PublicKey  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.documents.verdict import Verdict  # noqa: PLC0415
-    from reproducer.ledger import Ledger  # noqa: PLC0415
-    from reproducer.verify.bundle import verify_bundle  # noqa: PLC0415
-    from reproducer.verify.receipts import verify_receipts  # noqa: PLC0415
+    from reproducer.attest.keys import PublicKey
+    from reproducer.documents.opened import open_lock
+    from reproducer.documents.verdict import Verdict
+    from reproducer.ledger import Ledger
+    from reproducer.verify.bundle import verify_bundle
+    from reproducer.verify.receipts import verify_receipts
 
     if bundle is not None and not bundle.is_dir():
         raise UsageError("there is no bundle here", where=str(bundle), todo="name the folder of a bundle")
@@ -151,7 +151,7 @@ def _verdict(bundle: Path | None, key: Path | None, lock_path: Path, store: Path
 
 def _newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
     """The newest receipt of each measure with the receipts it names."""
-    from reproducer.ledger import evidence_of, latest_measures  # noqa: PLC0415
+    from reproducer.ledger import evidence_of, latest_measures
 
     ledger = ledger_of(open_store(store), opened)
     measures = latest_measures(ledger.receipts())

@@ -66,19 +66,19 @@ class Front:
     """One run of one command."""
 
     def __init__(self, *, as_json: bool, quiet: bool, verbose: bool) -> None:
-        from reproducer.cli.terminal import Terminal  # noqa: PLC0415  keeps --help fast
+        from reproducer.cli import terminal
 
         _process.as_json = as_json
         _process.verbose = verbose
         self.as_json = as_json
-        self.reporter: Terminal = Terminal(quiet=quiet, verbose=verbose)
+        self.reporter: Terminal = terminal.Terminal(quiet=quiet, verbose=verbose)
 
     def emit(self, result: dict[str, Any], shown: "RenderableType") -> None:
         """The result on stdout: JSON with stable keys, or what a person reads."""
         if self.as_json:
             sys.stdout.write(json.dumps(result, ensure_ascii=False, sort_keys=True) + "\n")
         else:
-            from rich.console import Console  # noqa: PLC0415  keeps --help fast
+            from rich.console import Console
 
             Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(shown)
         sys.stdout.flush()
@@ -106,14 +106,14 @@ class Front:
 
 def open_store(folder: Path | None) -> "Store":
     """The store at the option's folder or at the default one."""
-    from reproducer.store import Store, default_root  # noqa: PLC0415  keeps --help fast
+    from reproducer.store import Store, default_root
 
     return Store(folder if folder is not None else default_root())
 
 
 def ledger_of(store: "Store", opened: "OpenedLock") -> "Ledger":
     """The receipts of this lock."""
-    from reproducer.ledger import Ledger  # noqa: PLC0415  keeps --help fast
+    from reproducer.ledger import Ledger
 
     return Ledger(store.root / "receipts" / opened.digest)
 
@@ -128,7 +128,7 @@ class _Terminated(BaseException):
     """SIGTERM or SIGHUP arrived: unwind, so that every context manager stops what it started."""
 
 
-def _on_signal(number: int, frame: "FrameType | None") -> NoReturn:
+def _on_signal(number: int, _frame: "FrameType | None") -> NoReturn:
     raise _Terminated(number)
 
 

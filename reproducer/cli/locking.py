@@ -29,8 +29,8 @@ def init(
     verbose: VerboseOption = False,
 ) -> None:
     """Write a commented manifest to start from."""
-    from reproducer.documents.starter import STARTER  # noqa: PLC0415
-    from reproducer.documents.toml import write_atomically  # noqa: PLC0415
+    from reproducer.documents.starter import STARTER
+    from reproducer.documents.toml import write_atomically
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     if path.exists() or path.is_symlink():
@@ -57,9 +57,9 @@ def lock(
     verbose: VerboseOption = False,
 ) -> None:
     """Resolve a manifest to an exact lock."""
-    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
-    from reproducer.locking import lock as resolve  # noqa: PLC0415
-    from reproducer.locking import manifest_of, write  # noqa: PLC0415
+    from reproducer.fetch.indexes import Indexes
+    from reproducer.locking import lock as resolve
+    from reproducer.locking import manifest_of, write
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     source = manifest if manifest is not None else manifest_of(lock_path)
@@ -101,9 +101,9 @@ def diff(
     verbose: VerboseOption = False,
 ) -> None:
     """Show every change between two locks, grouped by what it costs."""
-    from reproducer.cli.show_diff import shown  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.identity.diff import diff as compare  # noqa: PLC0415
+    from reproducer.cli.show_diff import shown
+    from reproducer.documents.opened import open_lock
+    from reproducer.identity.diff import diff as compare
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     result = compare(open_lock(a), open_lock(b))

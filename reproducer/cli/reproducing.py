@@ -42,11 +42,11 @@ def reproduce(
     verbose: VerboseOption = False,
 ) -> None:
     """Fetch, build, launch, qualify, verify and attest: all of it, resumed where it stopped."""
-    from reproducer.cli.show import reproduction_table, step_line  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
-    from reproducer.reproduce import Places  # noqa: PLC0415
-    from reproducer.reproduce import reproduce as walk  # noqa: PLC0415
+    from reproducer.cli.show import reproduction_table, step_line
+    from reproducer.documents.opened import open_lock
+    from reproducer.fetch.indexes import Indexes
+    from reproducer.reproduce import Places
+    from reproducer.reproduce import reproduce as walk
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_option or lock_path)

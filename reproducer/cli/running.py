@@ -38,9 +38,9 @@ def namespace(
     verbose: VerboseOption = False,
 ) -> None:
     """Derive the namespace under which persistent KV bytes of this lock may be reused."""
-    from reproducer.cli.show_namespace import shown  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.identity.namespace import derive  # noqa: PLC0415
+    from reproducer.cli.show_namespace import shown
+    from reproducer.documents.opened import open_lock
+    from reproducer.identity.namespace import derive
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     derived = derive(open_lock(lock_path).lock)
@@ -61,9 +61,9 @@ def launch(
     verbose: VerboseOption = False,
 ) -> None:
     """Start the server, wait until it is ready, compare its effective values with the lock."""
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.identity.namespace import derive, open_root  # noqa: PLC0415
-    from reproducer.launch.server import new_log, running, start_detached  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock
+    from reproducer.identity.namespace import derive, open_root
+    from reproducer.launch.server import new_log, running, start_detached
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
@@ -103,9 +103,9 @@ def stop(
     verbose: VerboseOption = False,
 ) -> None:
     """Stop what `penny launch --detach` started, and nothing else."""
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.launch.server import servers  # noqa: PLC0415
-    from reproducer.launch.server import stop as end  # noqa: PLC0415
+    from reproducer.documents.opened import open_lock
+    from reproducer.launch.server import servers
+    from reproducer.launch.server import stop as end
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     records = servers(open_store(store))
@@ -139,12 +139,12 @@ def qualify(
     verbose: VerboseOption = False,
 ) -> None:
     """Run the measures of the lock's suite on a server of its own and write receipts."""
-    from reproducer.cli.show import measure_table  # noqa: PLC0415
-    from reproducer.documents.opened import open_lock  # noqa: PLC0415
-    from reproducer.identity.namespace import derive, open_root  # noqa: PLC0415
-    from reproducer.qualify.suite import qualify as measure  # noqa: PLC0415
-    from reproducer.reproduce import Boots  # noqa: PLC0415
-    from reproducer.runs import run_folder  # noqa: PLC0415
+    from reproducer.cli.show import measure_table
+    from reproducer.documents.opened import open_lock
+    from reproducer.identity.namespace import derive, open_root
+    from reproducer.qualify.suite import qualify as measure
+    from reproducer.reproduce import Boots
+    from reproducer.runs import run_folder
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
@@ -176,9 +176,9 @@ def _runtime(
     front: Front, opened: "OpenedLock", place: "Store", accepted: Literal["asked", "--yes"], *, offline: bool
 ) -> "Runtime":
     """The runtime of a lock, fetched and built where it is not there yet."""
-    from reproducer.build import build  # noqa: PLC0415
-    from reproducer.fetch import fetch  # noqa: PLC0415
-    from reproducer.fetch.indexes import Indexes  # noqa: PLC0415
+    from reproducer.build import build
+    from reproducer.fetch import fetch
+    from reproducer.fetch.indexes import Indexes
 
     fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
     return build(opened, place, fetched, reporter=front.reporter, accepted=accepted)

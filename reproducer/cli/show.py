@@ -19,7 +19,7 @@ _MARK = {
     "done": ("✓", "green"),
     "reused": ("✓", "green"),
     "failed": ("✗", "bold red"),
-    "skipped": ("–", "yellow"),
+    "skipped": ("\N{EN DASH}", "yellow"),
     "unknown": ("?", "yellow"),
 }
 _ROWS_OF_DIFFERENCES = 12
@@ -109,7 +109,7 @@ def build_table(receipt: "BuildReceipt", path: Path) -> RenderableType:
 def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
     """Derived values of each measure with their spread and thresholds."""
     table = Table(box=None, padding=(0, 1))
-    for heading in ("", "measure", "value", "median", "min–max", "n", "threshold"):
+    for heading in ("", "measure", "value", "median", "min to max", "n", "threshold"):
         table.add_column(heading, overflow="fold", justify="right" if heading in ("median", "n") else "left")
     for receipt in receipts:
         if receipt.status == "skipped":
@@ -135,8 +135,8 @@ def _value(derived: "Derived") -> str:
 
 def _spread(derived: "Derived") -> str:
     if derived.minimum == derived.maximum:
-        return "–"
-    return f"{_number(derived.minimum)}–{_number(derived.maximum)}"
+        return "\N{EN DASH}"
+    return f"{_number(derived.minimum)} to {_number(derived.maximum)}"
 
 
 def _number(value: float) -> str:

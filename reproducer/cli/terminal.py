@@ -80,7 +80,7 @@ class Terminal:
                 self._release()
 
     def _acquire(self) -> "Progress":
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415  slow import
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         with self._lock:
             if self._progress is None:
@@ -106,7 +106,7 @@ class Terminal:
 
 def _done_column() -> "ProgressColumn":
     """Done of total in the task's own unit, with the rate."""
-    from rich.progress import ProgressColumn  # noqa: PLC0415  slow import
+    from rich.progress import ProgressColumn
 
     class Done(ProgressColumn):
         def render(self, task: "Row") -> Text:

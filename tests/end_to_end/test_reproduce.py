@@ -1,0 +1,136 @@
+"""`penny reproduce` with the real engine: whole, again, interrupted, two at once."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import ROOT, Penny, copy_of_repository, servers_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.index]
+
+PEAK_BYTES = 300_000_000
+STEPS = ["lock", "fetch", "build", "namespace", "launch", "qualify", "verify", "attest"]
+
+
+def peak_bytes(process: "subprocess.Popen[str]") -> int:
+    """The highest resident size of the process itself, in bytes, read until it ends."""
+    peak = 0
+    while process.poll() is None:
+        try:
+            for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                if line.startswith("VmHWM:"):
+                    peak = max(peak, int(line.split()[1]) * 1024)
+        except OSError:
+            break
+        time.sleep(0.05)
+    return peak
+
+
+def left_behind(store: Path) -> list[str]:
+    """Lock files, partial files and unfinished runs in a store."""
+    runs = store / "runs"
+    return sorted(
+        [str(path) for path in store.rglob("*.lock")]
+        + [str(path) for folder in ("tmp", "partial") for path in (store / folder).glob("*")]
+        + [str(path) for path in (runs.glob("*/*") if runs.exists() else ())]
+    )
+
+
+def test_whole_way_from_an_empty_store(tmp_path: Path) -> None:
+    """A newcomer's first run builds bytes-identical wheels, passes every threshold and signs a bundle that verifies."""
+    penny = Penny(copy_of_repository(tmp_path / "clone"), tmp_path / "store", tmp_path / "keys")
+    process = penny.start("reproduce", "--yes", "--json")
+    peak = peak_bytes(process)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+
+
+    result = json.loads(out)
+    assert result["verdict"] == "passed"
+    assert [step["name"] for step in result["steps"]] == STEPS
+    assert all(check["status"] in ("passed", "skipped") for check in result["checks"])
+    assert peak < PEAK_BYTES
+    assert servers_of(penny.store) == []
+    assert left_behind(penny.store) == []
+    bundle = penny.folder / result["bundle"]
+
+    stranger = Penny(tmp_path, tmp_path / "nothing", tmp_path / "no-keys")
+    public = tmp_path / "public.pem"
+    public.write_bytes((bundle / "public.pem").read_bytes())
+    verified = stranger("verify", str(bundle), "--key", str(public), "--json")
+    assert verified.code == 0, verified.err
+    assert verified.result["verdict"] == "passed"
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_second_run_reuses_and_adds(short: Penny) -> None:
+    """A second run fetches and builds nothing, and its bundle stands beside the first one."""
+    first = short("reproduce", "--yes", "--json")
+    assert first.code == 0, first.err
+    second = short("reproduce", "--yes", "--json", "--offline")
+    assert second.code == 0, second.err
+    status = {step["name"]: step["status"] for step in second.result["steps"]}
+    assert (status["fetch"], status["build"]) == ("reused", "reused")
+    assert first.result["bundle"] != second.result["bundle"]
+    assert (short.folder / first.result["bundle"] / "index.json").exists()
+
+
+@pytest.mark.parametrize("after", [0.3, 1.5, 6.0, 14.0, 20.0, 26.0])
+def test_kill_minus_9_then_again(short: Penny, after: float) -> None:
+    """Killed at any moment, no server outlives penny for long, and the next run ends well."""
+    process = short.start("reproduce", "--yes")
+    try:
+        process.wait(timeout=after)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+    process.communicate()
+    deadline = time.monotonic() + 15
+    while servers_of(short.store) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert servers_of(short.store) == []
+    again = short("reproduce", "--yes", "--json")
+    assert again.code == 0, again.err
+    assert again.result["verdict"] == "passed"
+    assert left_behind(short.store) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_stops_the_server(short: Penny, number: signal.Signals) -> None:
+    """Ctrl-C, SIGTERM and a closed terminal end penny with the shell's code, and its server with it."""
+    process = short.start("reproduce", "--yes")
+    deadline = time.monotonic() + 60
+    while not any("sglang" in " ".join(each.cmdline()) for each in living(short.store)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert servers_of(short.store) == []
+
+
+def living(store: Path) -> list[psutil.Process]:
+    """Processes of the store, without those that end while one looks."""
+    return [process for process in servers_of(store) if process.is_running()]
+
+
+def test_two_at_once(short: Penny) -> None:
+    """Two runs of one lock in one store, started together, both end well and sign a bundle each."""
+    both = [short.start("reproduce", "--yes", "--json") for _ in range(2)]
+    ended = [process.communicate() for process in both]
+    assert [process.returncode for process in both] == [0, 0], [err for _, err in ended]
+    bundles = sorted((short.folder / "evidence").glob("*/*"))
+    assert len(bundles) == 2
+    assert left_behind(short.store) == []
+
+
+def test_committed_bundle_verifies() -> None:
+    """The evidence in the repository verifies with the key beside it, whatever this penny's version is."""
+    penny = Penny(ROOT, Path("/nonexistent"), Path("/nonexistent"))
+    bundles = sorted((ROOT / "evidence").glob("*/*/index.json"))
+    assert bundles
+    for index in bundles:
+        verified = penny("verify", str(index.parent), "--key", str(ROOT / "evidence/keys/penny.pem"), "--json")
+        assert verified.code == 0, verified.err

@@ -1,0 +1,120 @@
+"""What every engine adapter offers. An adapter runs nothing: it turns facts into facts."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
+
+from reproducer.documents.lock import ArgumentValue, Launch, Scalar
+from reproducer.errors import InvalidDocumentError
+
+Source = Literal["server_info", "start-up log", "checkpoint config", "process"]
+
+
+class Observed(NamedTuple):
+    """One effective value as the live server showed it, and where it was read."""
+
+    value: Scalar
+    source: Source
+
+
+class Engine(ABC):
+    """One kind of server.
+
+    Attributes:
+        kind: the word by which a lock names it.
+        info_endpoint: where the server tells what it resolved its arguments to.
+    """
+
+    kind: str
+    info_endpoint: str
+
+    @abstractmethod
+    def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:
+        """The arguments of the server's module, sorted by flag, placeholders filled from `values`."""
+
+    @abstractmethod
+    def environment(self, launch: Launch, *, values: Mapping[str, str]) -> dict[str, str]:
+        """The lock's environment, placeholders filled from `values`."""
+
+    @abstractmethod
+    def expected_effective(
+        self,
+        arguments: Mapping[str, ArgumentValue],
+        checkpoint_config: Mapping[str, Any],
+        environment: Mapping[str, str] | None = None,
+    ) -> dict[str, Scalar]:
+        """What the engine must resolve these arguments to for that checkpoint; what cannot be known is left out."""
+
+    @abstractmethod
+    def observed_effective(
+        self,
+        server_info: Mapping[str, Any],
+        log_text: str,
+        checkpoint_config: Mapping[str, Any],
+        values: Mapping[str, str] | None = None,
+    ) -> dict[str, Observed]:
+        """What the live server resolved them to; machine paths in `values` are replaced by their placeholders."""
+
+    @abstractmethod
+    def wants_direct_io(self, launch: Launch) -> bool:
+        """Whether the server opens its persistent pages with O_DIRECT."""
+
+    @abstractmethod
+    def wants_io_uring(self, launch: Launch) -> bool:
+        """Whether the server moves its persistent pages through io_uring."""
+
+    @abstractmethod
+    def phase(self, line: str) -> str | None:
+        """What a line of the start-up log says about how far the start is, in a few words."""
+
+    @abstractmethod
+    def is_noise(self, line: str) -> bool:
+        """Whether a log line says nothing about why a start failed."""
+
+
+def filled(text: str, values: Mapping[str, str], *, where: str) -> str:
+    """`text` with every `{placeholder}` of `values` replaced, once and from left to right.
+
+    Braces around anything else stay: JSON is a legitimate argument. A placeholder that penny knows but that has no
+    value here is an error.
+
+    Raises:
+        InvalidDocumentError: a placeholder of a checkpoint that the lock does not have.
+    """
+    parts = []
+    rest = text
+    while rest:
+        before, brace, after = rest.partition("{")
+        parts.append(before)
+        if not brace:
+            break
+        name, closing, remainder = after.partition("}")
+        if closing and name in values:
+            parts.append(values[name])
+            rest = remainder
+            continue
+        if closing and (name.startswith("checkpoint.") or name == "namespace"):
+            raise InvalidDocumentError(
+                f"nothing fills the placeholder {{{name}}}", where=where, why=f"known: {', '.join(sorted(values))}"
+            )
+        parts.append(brace)
+        rest = after
+    return "".join(parts)
+
+
+def replaced(text: str, values: Mapping[str, str]) -> str:
+    """`text` with every machine path of `values` replaced by its placeholder, longest path first."""
+    for name, value in sorted(values.items(), key=lambda item: -len(item[1])):
+        if value:
+            text = text.replace(value, f"{{{name}}}")
+    return text
+
+
+def same(expected: Scalar, got: Scalar | None) -> bool:
+    """Whether two effective values are the same: numbers by value, everything else by type and value."""
+    numbers = (int, float)
+    if isinstance(expected, bool) or isinstance(got, bool):
+        return expected is got
+    if isinstance(expected, numbers) and isinstance(got, numbers):
+        return expected == got
+    return type(expected) is type(got) and expected == got

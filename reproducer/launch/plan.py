@@ -1,0 +1,199 @@
+"""What will be executed, worked out whole before anything starts: arguments, environment, folders."""
+
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from reproducer.documents.base import parse_json
+from reproducer.documents.lock import Launch
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import BuildReceipt
+from reproducer.engines import Engine, engine_of
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
+from reproducer.launch.ports import HOST
+from reproducer.launch.processes import TOKEN_VARIABLE
+from reproducer.launch.turn import private_name
+
+# Variables by which code that no lock pins would be loaded into the server.
+_LOADERS = frozenset(
+    {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUSERBASE"}
+)
+FIXED = {
+    "LANG": "C.UTF-8",
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONSAFEPATH": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+_LARGEST_CONFIG = 4 << 20
+_LONGEST_TEMPORARY = 40  # the engine makes Unix sockets below it, and their paths end at 107 bytes
+
+
+class RuntimeLike(Protocol):
+    """What a launch needs of a runtime."""
+
+    @property
+    def python(self) -> Path:
+        """The runtime's interpreter."""
+
+    @property
+    def checkpoints(self) -> Mapping[str, Path]:
+        """The folder of each checkpoint, by role."""
+
+    @property
+    def receipt(self) -> BuildReceipt:
+        """The receipt of its build."""
+
+
+class NamespaceLike(Protocol):
+    """What a launch needs of a namespace."""
+
+    @property
+    def name(self) -> str:
+        """Slug and the first digits of the digest."""
+
+    @property
+    def digest(self) -> str:
+        """The digest over all factors."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One launch, worked out.
+
+    Attributes:
+        values: what fills each placeholder on this machine.
+        arguments: the argument list with its placeholders, as a receipt may carry it.
+        environment: the whole environment with its placeholders, as a receipt may carry it.
+    """
+
+    engine: Engine
+    launch: Launch
+    python: Path
+    values: dict[str, str]
+    arguments: tuple[str, ...]
+    environment: dict[str, str]
+    checkpoint_config: dict[str, Any]
+
+    def argv(self, port: int) -> tuple[str, ...]:
+        """What is executed; host and port are penny's own."""
+        arguments = self.engine.argument_list(self.launch, values=self.values)
+        module = self.launch.module
+        return (str(self.python), "-m", module, *arguments, "--host", HOST, "--port", str(port))
+
+    def variables(self, private: "Private") -> dict[str, str]:
+        """The environment of the server: nothing of penny's own passes through."""
+        return {
+            **FIXED,
+            "HOME": str(private.home),
+            "TMPDIR": str(private.temporary),
+            **self.engine.environment(self.launch, values=self.values),
+            TOKEN_VARIABLE: private.token,
+        }
+
+
+def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan:
+    """Work out a launch.
+
+    Raises:
+        InvalidDocumentError: the lock names no effective value, so nothing could be checked; a placeholder that nothing
+            fills; a flag that no lock may carry.
+        UnsafeInputError: the lock's environment would load code that the lock does not pin.
+        DriftError: the checkpoint has no readable config.
+    """
+    launch = opened.lock.launch
+    if not launch.effective:
+        raise InvalidDocumentError(
+            "the lock names no effective value to check",
+            where=f"{opened.path}, key launch.effective",
+            todo="run `penny lock`",
+        )
+    for name in launch.environment:
+        if name in _LOADERS or name == TOKEN_VARIABLE:
+            raise UnsafeInputError(
+                f"the lock sets {name}",
+                where=f"{opened.path}, key launch.environment.{name}",
+                why="code that the lock does not pin would be loaded",
+            )
+    engine = engine_of(opened.lock.engine.kind)
+    values = {f"checkpoint.{role}": str(folder) for role, folder in runtime.checkpoints.items()}
+    values["namespace"] = str(namespace_root)
+    names = {name: f"{{{name}}}" for name in values}
+    stated = {**FIXED, "HOME": "{private}", "TMPDIR": "{private}", **engine.environment(launch, values=names)}
+    return Plan(
+        engine=engine,
+        launch=launch,
+        python=runtime.python,
+        values=values,
+        arguments=tuple(engine.argument_list(launch, values=names)),
+        environment=dict(sorted(stated.items())),
+        checkpoint_config=_config(runtime.checkpoints.get("target")),
+    )
+
+
+def _config(folder: Path | None) -> dict[str, Any]:
+    """The `config.json` of the target checkpoint."""
+    if folder is None:
+        raise InvalidDocumentError("the runtime has no checkpoint with the role target")
+    path = folder / "config.json"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST_CONFIG + 1)
+    except OSError as error:
+        raise DriftError(
+            "the checkpoint's config cannot be read", where=str(path), why=error.strerror or str(error)
+        ) from error
+    config = parse_json(data, where=str(path), limit=_LARGEST_CONFIG)
+    if not isinstance(config, dict):
+        raise InvalidDocumentError("is no table", where=str(path))
+    return config
+
+
+@dataclass(frozen=True)
+class Private:
+    """The folders of one launch, empty at its start and removed at its end, and the token it is known by."""
+
+    folder: Path
+    token: str
+
+    @property
+    def cwd(self) -> Path:
+        """The working directory: empty, so that nothing in it can shadow a package."""
+        return self.folder / "cwd"
+
+    @property
+    def home(self) -> Path:
+        """The home folder: caches that packages keep there end with the launch."""
+        return self.folder / "home"
+
+    @property
+    def temporary(self) -> Path:
+        """Where temporary files and sockets go."""
+        return self.folder / "tmp"
+
+    def make(self) -> None:
+        """Make the folders.
+
+        Raises:
+            NotCheckedError: the temporary folder cannot be written.
+        """
+        try:
+            for folder in (self.folder, self.cwd, self.home, self.temporary):
+                folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise NotCheckedError(
+                "no temporary folder for the server", where=str(self.folder), why=error.strerror or str(error)
+            ) from error
+
+
+def choose_private() -> Private:
+    """The folders of a new launch, named but not made yet, so that their name can be noted down first."""
+    token = secrets.token_hex(16)
+    parent = tempfile.gettempdir()
+    if len(os.fsencode(parent)) > _LONGEST_TEMPORARY:
+        parent = "/tmp"  # noqa: S108  the folder made below it is private and has a random name
+    return Private(Path(parent) / private_name(token), token)

@@ -1,0 +1,1 @@
+"""Signing what was found: keys, statements, bundles."""

@@ -1,0 +1,207 @@
+"""What a bundle states: one in-toto Statement v1 for each build, one for the qualification.
+
+A statement is a function of lock, receipts and index digest, so that a verifier makes it again and compares it whole.
+Whatever changes in a statement needs a new version in its type; the old maker stays for the old bundles.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from reproducer.attest.predicate import (
+    QUALIFICATION_TYPE,
+    MeasureResult,
+    Qualification,
+    ReceiptDescriptor,
+    Result,
+)
+from reproducer.documents.base import FileReference
+from reproducer.documents.lock import Artefact, Component, LocalSource, Lock
+from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt
+from reproducer.ledger import AnyReceipt, receipt_name
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PROVENANCE_TYPE = "https://slsa.dev/provenance/v1"
+BUILD_TYPE = "urn:penny-reproducer:build:v1"
+BUILDER_ID = "urn:penny-reproducer:builder:local"
+RECEIPTS = "receipts"
+INDEX = "index.json"
+
+
+def statements(lock: Lock, receipts: tuple[AnyReceipt, ...], index_sha256: str) -> dict[str, dict[str, Any]]:
+    """Every statement of a bundle, by the name of its file without the ending.
+
+    Args:
+        lock: the lock.
+        receipts: every receipt in the bundle.
+        index_sha256: digest of the bytes of `index.json`.
+    """
+    made = {
+        f"build-{receipt.digest[:12]}": build_statement(lock, receipt, index_sha256)
+        for receipt in receipts
+        if isinstance(receipt, BuildReceipt)
+    }
+    made["qualification"] = qualification_statement(lock, receipts, index_sha256)
+    return made
+
+
+def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dict[str, Any]:
+    """SLSA provenance v1 of one build; subjects are the index, the lock, the runtime, the receipt and the wheels."""
+    subjects = [
+        _subject(INDEX, index_sha256),
+        _subject("lock", receipt.lock_digest),
+        _subject("runtime", receipt.runtime.sha256),
+        _receipt_subject(receipt),
+        *(_subject(output.filename, output.sha256) for output in receipt.outputs),
+    ]
+    predicate = {
+        "buildDefinition": {
+            "buildType": BUILD_TYPE,
+            "externalParameters": {
+                "lock": {"name": lock.name, "digest": {"sha256": receipt.lock_digest}},
+                "platform": lock.platform,
+                "toolchain": lock.toolchain.model_dump(mode="json"),
+                "recipe": lock.build.model_dump(mode="json"),
+                "components": [_recipe(component) for component in lock.components],
+                "checkpoints": [
+                    {
+                        "name": checkpoint.name,
+                        "role": checkpoint.role,
+                        "conversion": {
+                            "arguments": list(checkpoint.conversion.arguments),
+                            "environment": checkpoint.conversion.environment,
+                        },
+                    }
+                    for checkpoint in lock.checkpoints
+                ],
+            },
+            "internalParameters": {
+                "python": receipt.python,
+                "installer": receipt.installer,
+                "isolation": receipt.isolation.model_dump(mode="json"),
+            },
+            "resolvedDependencies": list(_dependencies(lock)),
+        },
+        "runDetails": {
+            "builder": {"id": BUILDER_ID, "version": {"penny": receipt.penny_version}},
+            "metadata": {"finishedOn": receipt.created},
+            "byproducts": [_byproduct(receipt)],
+        },
+    }
+    return _statement(subjects, PROVENANCE_TYPE, predicate)
+
+
+def qualification_statement(lock: Lock, receipts: tuple[AnyReceipt, ...], index_sha256: str) -> dict[str, Any]:
+    """What was measured, against which bounds; subjects are the index, the lock, every runtime and every receipt."""
+    runtimes = sorted({receipt.runtime.sha256 for receipt in receipts if isinstance(receipt, BuildReceipt)})
+    subjects = [
+        _subject(INDEX, index_sha256),
+        _subject("lock", lock.digest),
+        *(_subject("runtime", digest) for digest in runtimes),
+        *(_receipt_subject(receipt) for receipt in _ordered(receipts)),
+    ]
+    measures = tuple(_measure_result(receipt) for receipt in _ordered(receipts) if isinstance(receipt, MeasureReceipt))
+    predicate = Qualification(lock_digest=lock.digest, suite=lock.qualification.suite, measures=measures)
+    return _statement(subjects, QUALIFICATION_TYPE, predicate.model_dump(mode="json", exclude_none=True))
+
+
+def _statement(subjects: list[dict[str, Any]], predicate_type: str, predicate: dict[str, Any]) -> dict[str, Any]:
+    return {"_type": STATEMENT_TYPE, "subject": subjects, "predicateType": predicate_type, "predicate": predicate}
+
+
+def _subject(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": name, "digest": {"sha256": sha256}}
+
+
+def _receipt_subject(receipt: AnyReceipt) -> dict[str, Any]:
+    return _subject(f"{RECEIPTS}/{receipt_name(receipt)}", receipt.digest)
+
+
+def _ordered(receipts: Iterable[AnyReceipt]) -> list[AnyReceipt]:
+    return sorted(receipts, key=lambda receipt: (receipt_name(receipt), receipt.digest))
+
+
+def _recipe(component: Component) -> dict[str, Any]:
+    """How one component is built, without what it is built from."""
+    return {
+        "name": component.name,
+        "kind": component.kind,
+        "build_environment": component.build_environment,
+        "variables": dict(component.variables),
+    }
+
+
+def _byproduct(receipt: BuildReceipt) -> dict[str, Any]:
+    """The receipt of the build with the level that it and each of its outputs reached."""
+    descriptor = _receipt_subject(receipt)
+    outputs = [{"filename": output.filename, "level": output.level} for output in receipt.outputs]
+    checkpoints = {name: tree.sha256 for name, tree in receipt.checkpoints.items()}
+    descriptor["annotations"] = {"level": receipt.level, "outputs": outputs, "checkpoints": checkpoints}
+    return descriptor
+
+
+def _dependencies(lock: Lock) -> Iterable[dict[str, Any]]:
+    """Everything that went into the build, by digest."""
+    for component in lock.components:
+        used = {"component": component.name}
+        if isinstance(component.source, LocalSource):
+            for file in component.source.files:
+                yield _file(file, {"role": "source", **used}, below=f"{component.source.path}/")
+        else:
+            yield _artefact(component.source, {"role": "source", **used})
+        for patch in component.patches:
+            yield _file(patch, {"role": "patch", **used})
+    for environment in lock.environments:
+        yield _file(environment.pylock, {"role": "environment", "environment": environment.name})
+    for checkpoint in lock.checkpoints:
+        used = {"checkpoint": checkpoint.name}
+        member = {"member": checkpoint.source.member, "member_sha256": checkpoint.source.member_sha256}
+        yield _artefact(checkpoint.source, {"role": "checkpoint source", **used, **member})
+        yield _file(checkpoint.conversion.script, {"role": "conversion script", **used})
+
+
+def _artefact(artefact: Artefact, annotations: dict[str, str]) -> dict[str, Any]:
+    project = artefact.project.lower().replace("_", "-")
+    return {
+        "name": artefact.filename,
+        "uri": f"pkg:pypi/{project}@{artefact.version.replace('+', '%2B')}",
+        "digest": {"sha256": artefact.sha256},
+        "annotations": annotations,
+    }
+
+
+def _file(file: FileReference, annotations: dict[str, str], *, below: str = "") -> dict[str, Any]:
+    return {"name": f"{below}{file.path}", "digest": {"sha256": file.sha256}, "annotations": annotations}
+
+
+def _measure_result(receipt: MeasureReceipt) -> MeasureResult:
+    """One measure; what is absent from the receipt is absent here."""
+    counted = [sample for sample in receipt.samples if not sample.warmup]
+    return MeasureResult(
+        measure=receipt.measure,
+        receipt=ReceiptDescriptor(name=f"{RECEIPTS}/{receipt_name(receipt)}", sha256=receipt.digest),
+        harness=f"penny {receipt.penny_version}",
+        status=receipt.status,
+        reason=receipt.reason or None,
+        samples=len(counted),
+        boots=len({sample.boot for sample in counted}),
+        results=tuple(result for derived in receipt.derived for result in _results(receipt, derived)),
+    )
+
+
+def _results(receipt: MeasureReceipt, derived: Derived) -> list[Result]:
+    """One derived value once for each bound on it, or once without one."""
+    bounds = [each for each in receipt.thresholds if each.threshold.value == derived.name]
+    plain = Result(
+        metric=derived.name,
+        kind=derived.kind,
+        unit=derived.unit,
+        value=derived.value,
+        minimum=derived.minimum,
+        maximum=derived.maximum,
+    )
+    return [
+        plain.model_copy(
+            update={"comparator": each.threshold.comparator, "threshold": each.threshold.bound, "passed": each.passed}
+        )
+        for each in bounds
+    ] or [plain]

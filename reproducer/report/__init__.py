@@ -1,0 +1,1 @@
+"""Evidence as a page that a person reads."""

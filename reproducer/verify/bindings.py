@@ -1,0 +1,67 @@
+"""Bindings: every receipt names its lock, every measure its build and the boots its samples came from."""
+
+from collections.abc import Iterator
+
+from reproducer.documents.receipts import MeasureReceipt
+from reproducer.documents.verdict import Check
+from reproducer.ledger import receipt_name
+from reproducer.verify.evidence import Evidence, check
+
+
+def binding_checks(evidence: Evidence) -> Iterator[Check]:
+    """That the receipts belong to this lock and to each other."""
+    other = [
+        f"{receipt_name(receipt)} names lock {receipt.lock_digest}"
+        for receipt in evidence.receipts
+        if receipt.lock_digest != evidence.digest
+    ]
+    count = f"{len(evidence.receipts)} receipts name it"
+    yield check("binding.lock", "signature", other, expected=evidence.digest, got="" if other else count)
+    yield _launches(evidence)
+    for name, receipt in evidence.measures:
+        yield _build(evidence, name, receipt)
+        if receipt.status == "skipped" and not receipt.samples:
+            continue
+        yield _boots(evidence, name, receipt)
+
+
+def _launches(evidence: Evidence) -> Check:
+    """Every launch names a build that is there, and no two launches are one boot."""
+    faults = [
+        f"{receipt_name(launch)} names build receipt {launch.build_receipt[:12]}, which is not here"
+        for launch in evidence.launches.values()
+        if launch.build_receipt not in evidence.builds
+    ]
+    boots = [launch.boot.id for launch in evidence.launches.values()]
+    faults += [f"boot {boot[:12]} has two launch receipts" for boot in sorted(set(boots)) if boots.count(boot) > 1]
+    return check("binding.launches", "signature", faults, got=f"{len(boots)} boots of a build that is here")
+
+
+def _build(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
+    faults = []
+    if receipt.build_receipt not in evidence.builds:
+        faults.append(f"build receipt {receipt.build_receipt[:12]} is not here")
+    for digest in receipt.launch_receipts:
+        launch = evidence.launches.get(digest)
+        if launch is None:
+            faults.append(f"launch receipt {digest[:12]} is not here")
+        elif launch.build_receipt != receipt.build_receipt:
+            faults.append(f"launch {digest[:12]} ran build {launch.build_receipt[:12]}")
+    return check(
+        f"binding.receipts.{name}",
+        "signature",
+        faults,
+        expected=f"build {receipt.build_receipt[:12]} and its launches",
+        got=f"{len(receipt.launch_receipts)} launches",
+    )
+
+
+def _boots(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
+    """Every sample was taken in a boot that the measure's launch receipts record."""
+    known = {evidence.launches[digest].boot.id for digest in receipt.launch_receipts if digest in evidence.launches}
+    used = {sample.boot for sample in receipt.samples}
+    faults = [f"boot {boot[:12]} has no launch receipt" for boot in sorted(used - known)]
+    indices = [sample.index for sample in receipt.samples]
+    if len(set(indices)) != len(indices):
+        faults.append("two samples carry one index")
+    return check(f"binding.boots.{name}", "signature", faults, got=f"{len(used)} boots")

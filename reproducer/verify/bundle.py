@@ -1,0 +1,218 @@
+"""A bundle checked with nothing but itself and the signer's public key: no store, no network, no clock."""
+
+import hashlib
+from pathlib import Path
+
+from reproducer.attest.bundle import FIGURE, LOCK, PUBLIC, REPORT, SIGNED, STATEMENTS, VERDICT, bundle_content
+from reproducer.attest.keys import PublicKey
+from reproducer.attest.statements import INDEX, RECEIPTS
+from reproducer.documents.base import parse_json, shown
+from reproducer.documents.lock import Lock
+from reproducer.documents.opened import OpenedLock, references
+from reproducer.documents.receipts import BundleIndex
+from reproducer.documents.toml import parse_toml
+from reproducer.documents.verdict import Check, Verdict
+from reproducer.errors import InvalidDocumentError, PennyError
+from reproducer.ledger import AnyReceipt, parse_receipt, receipt_name
+from reproducer.report.markdown import REPORT_FORMAT
+from reproducer.verify.evidence import check, skipped, unknown
+from reproducer.verify.folder import read_folder
+from reproducer.verify.receipts import verify_receipts
+from reproducer.verify.signatures import SignatureFindings, check_identity, check_signatures, check_statements
+
+
+def verify_bundle(folder: Path, key: PublicKey | None, *, expected_lock: str | None = None) -> Verdict:
+    """Check a bundle: signatures by `key`, every file against the signed index, every receipt against the lock.
+
+    Args:
+        folder: the bundle.
+        key: the signer's public key, had from the signer. None: signatures are checked with the key in the bundle, and
+            whose key that is stays unknown.
+        expected_lock: the digest of the lock that the bundle should be about, where the caller has it.
+
+    Raises:
+        UsageError: no such folder.
+        UnsafeInputError: a link, a device, too many or too large files; nothing was read.
+        InvalidDocumentError: what was signed is no valid document.
+        NotCheckedError: a file cannot be read.
+    """
+    content = read_folder(folder)
+    if INDEX not in content:
+        return Verdict(checks=(unknown("index", "signature", f"there is no {INDEX}, so nothing was checked"),))
+    inspection = _Inspection(folder, content)
+    findings = check_signatures(inspection.signed_files(), inspection.index_sha256, key, inspection.own_key())
+    checks = list(findings.checks)
+    index = inspection.index(findings, checks)
+    if index is None:
+        return Verdict(checks=tuple(checks))
+    sealed = {file.path: file.sha256 for file in index.files} if findings.hold else {}
+    checks.append(check_identity(index.key_id, key, inspection.own_key()))
+    checks += inspection.files(index)
+    opened = inspection.lock(index, expected_lock, sealed, checks)
+    if opened is None:
+        return Verdict(checks=tuple(checks))
+    receipts = inspection.receipts(sealed, checks)
+    checks += check_statements(opened.lock, receipts, inspection.index_sha256, findings)
+    of_receipts = verify_receipts(opened, receipts)
+    checks += of_receipts
+    checks += inspection.prose(opened.lock, receipts, of_receipts, index.key_id)
+    return Verdict(checks=tuple(checks))
+
+
+class _Inspection:
+    """The files of one bundle as they were read, once."""
+
+    def __init__(self, folder: Path, content: dict[str, bytes]) -> None:
+        self._folder = folder
+        self._content = content
+        self.index_sha256 = hashlib.sha256(content[INDEX]).hexdigest()
+
+    def _where(self, name: str) -> str:
+        return str(self._folder / name)
+
+    def _text(self, name: str) -> str:
+        """The UTF-8 text of a file; empty where there is none."""
+        try:
+            return self._content.get(name, b"").decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidDocumentError("is not UTF-8", where=self._where(name)) from error
+
+    def signed_files(self) -> dict[str, bytes]:
+        """The signed statements, by file name without the ending."""
+        prefix = f"{STATEMENTS}/"
+        return {
+            name.removeprefix(prefix).removesuffix(SIGNED): data
+            for name, data in self._content.items()
+            if name.startswith(prefix) and name.endswith(SIGNED)
+        }
+
+    def own_key(self) -> PublicKey | None:
+        """The key that lies in the bundle; it proves nothing about whose it is."""
+        try:
+            return PublicKey.from_pem(self._content.get(PUBLIC, b""), where=self._where(PUBLIC))
+        except InvalidDocumentError:
+            return None
+
+    def index(self, findings: SignatureFindings, checks: list[Check]) -> BundleIndex | None:
+        """The index; None, with a check that says why, where it is no index and nobody signed it."""
+        try:
+            return BundleIndex.from_json(self._text(INDEX), where=self._where(INDEX))
+        except InvalidDocumentError as error:
+            if findings.hold:
+                raise
+            checks.append(check("index", "signature", [str(error)]))
+            return None
+
+    def files(self, index: BundleIndex) -> list[Check]:
+        """Every file against the index, and no file besides; statements are bound by their signatures."""
+        expected = {file.path: file for file in index.files}
+        faults = ["names one file twice"] if len(expected) != len(index.files) else []
+        if reserved := sorted(path for path in expected if path == INDEX or path.startswith(f"{STATEMENTS}/")):
+            faults.append(f"names {reserved[0]}, which it cannot bind")
+        signed = {f"{STATEMENTS}/{name}{SIGNED}" for name in self.signed_files()}
+        extra = sorted(set(self._content) - set(expected) - {INDEX} - signed)
+        missing = sorted(set(expected) - set(self._content))
+        faults += [f"{path} is in the bundle and not in the index" for path in extra]
+        faults += [f"{path} is in the index and not in the bundle" for path in missing]
+        found = [check("index.files", "signature", faults, got=f"{len(expected)} files")]
+        for path in sorted(set(expected) & set(self._content)):
+            got = hashlib.sha256(self._content[path]).hexdigest()
+            if got != expected[path].sha256 or len(self._content[path]) != expected[path].size:
+                why = ["it was changed after the bundle was signed"]
+                found.append(check(f"file.{path}", "signature", why, expected=expected[path].sha256, got=got))
+        return found
+
+    def lock(
+        self, index: BundleIndex, expected: str | None, sealed: dict[str, str], checks: list[Check]
+    ) -> OpenedLock | None:
+        """The lock of the bundle; None, with a check that says why, where there is none to be read."""
+        where = self._where(LOCK)
+        try:
+            text = self._text(LOCK)
+            lock = Lock.from_data(parse_toml(text, where=where), where=where, source=text)
+        except InvalidDocumentError as error:
+            if self._is_sealed(LOCK, sealed):
+                raise
+            checks.append(check("lock", "signature", [f"there is no lock to check against: {error}"]))
+            return None
+        digest = lock.digest
+        faults = [] if digest == index.lock_digest else [f"the index is about another lock, {index.lock_digest}"]
+        if expected is not None and digest != expected:
+            faults.append(f"the lock asked about is {expected}")
+        checks.append(check("lock.digest", "signature", faults, expected=expected or index.lock_digest, got=digest))
+        faults = []
+        for reference in references(lock):
+            data = self._content.get(reference.path)
+            if data is None:
+                faults.append(f"{reference.path} is missing")
+            elif hashlib.sha256(data).hexdigest() != reference.sha256:
+                faults.append(f"{reference.path} is not the file that the lock pins")
+        checks.append(check("lock.files", "inputs", faults, got=f"{len(references(lock))} files that the lock names"))
+        return OpenedLock(lock, self._folder / LOCK)
+
+    def _is_sealed(self, path: str, sealed: dict[str, str]) -> bool:
+        """Whether a file's bytes are those that were signed."""
+        return sealed.get(path) == hashlib.sha256(self._content.get(path, b"")).hexdigest()
+
+    def receipts(self, sealed: dict[str, str], checks: list[Check]) -> tuple[AnyReceipt, ...]:
+        """Every receipt; one that is no receipt any more is a failed check unless it was signed like that."""
+        found: list[AnyReceipt] = []
+        faults = []
+        names = sorted(name for name in self._content if name.startswith(f"{RECEIPTS}/"))
+        for name in names:
+            try:
+                receipt = parse_receipt(self._text(name), where=self._where(name))
+            except InvalidDocumentError as error:
+                if self._is_sealed(name, sealed):
+                    raise
+                faults.append(str(error))
+                continue
+            if name != f"{RECEIPTS}/{receipt_name(receipt)}":
+                faults.append(f"{name} holds a receipt whose digest begins {receipt.digest[:12]}")
+            found.append(receipt)
+        checks.append(
+            check("receipt.digest", "signature", faults, got=f"{len(names)} receipts, each named by its digest")
+        )
+        return tuple(found)
+
+    def prose(
+        self, lock: Lock, receipts: tuple[AnyReceipt, ...], checks: tuple[Check, ...], key_id: str
+    ) -> list[Check]:
+        """What the bundle's verdict and report say against what was found now."""
+        now = Verdict(checks=checks)
+        where = self._where(VERDICT)
+        try:
+            then = Verdict.from_data(parse_json(self._text(VERDICT), where=where), where=where)
+        except InvalidDocumentError as error:
+            return [check("verdict", "signature", [str(error)])]
+        statuses = {each.id: each.status for each in now.checks}
+        faults = [
+            f"{each.id} was {each.status} when it was signed and is {statuses[each.id]} now"
+            for each in then.checks
+            if statuses.get(each.id, each.status) != each.status
+        ]
+        if then.outcome != now.outcome:
+            faults.append(f"it says {then.word} ({then.outcome.exit_code}), {now.outcome.exit_code} was found")
+        found = [check("verdict", "signature", faults, expected=now.word, got=then.word)]
+        found.append(self._report(lock, receipts, then, key_id))
+        return found
+
+    def _report(self, lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key_id: str) -> Check:
+        """The report is made again and compared; one of another format cannot be, and says so."""
+        text = self._content.get(REPORT, b"")
+        first = text.split(b"\n", 1)[0].decode("utf-8", "replace")
+        if REPORT_FORMAT not in first:
+            return skipped("report", "signature", f"this penny does not write reports of its format: {shown(first)}")
+        own = self.own_key()
+        if own is None or own.key_id != key_id:
+            return check("report", "signature", ["there is no key in the bundle that it could name"])
+        try:
+            again = bundle_content(lock, receipts, verdict, own)
+        except PennyError as error:
+            return check("report", "signature", [str(error)])
+        faults = [
+            f"{name} does not say what the receipts say"
+            for name in (REPORT, FIGURE)
+            if self._content.get(name) != again[name]
+        ]
+        return check("report", "signature", faults, got="follows from the receipts")

@@ -1,0 +1,121 @@
+"""The receipts of one lock, sorted, and the small words in which checks are made."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reproducer.documents.lock import Lock, Measure, Scalar
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt
+from reproducer.documents.verdict import Aspect, Check
+from reproducer.errors import PennyError
+from reproducer.ledger import AnyReceipt, receipt_name
+
+_MOST_REASONS = 8
+_LONGEST = 2000
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is checked: a lock and its receipts by digest.
+
+    Attributes:
+        reference: what `fidelity` compares with; None where the lock names none or it cannot be read.
+        reference_fault: why it cannot be read.
+    """
+
+    opened: OpenedLock
+    digest: str
+    builds: dict[str, BuildReceipt]
+    launches: dict[str, LaunchReceipt]
+    measures: tuple[tuple[str, MeasureReceipt], ...]
+    receipts: tuple[AnyReceipt, ...]
+    reference: FidelityReference | None
+    reference_fault: str
+
+    @property
+    def lock(self) -> Lock:
+        """The lock."""
+        return self.opened.lock
+
+    def measured(self, measure: Measure) -> tuple[tuple[str, MeasureReceipt], ...]:
+        """The receipts of one measure of the suite, each with the name its checks carry."""
+        return tuple((name, receipt) for name, receipt in self.measures if receipt.measure == measure.id)
+
+
+def sort(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> Evidence:
+    """Sort receipts by kind and digest; equal ones count once."""
+    by_digest = {receipt.digest: receipt for receipt in receipts}
+    ordered = sorted(by_digest.items(), key=lambda item: (receipt_name(item[1]), item[0]))
+    measures = [(digest, receipt) for digest, receipt in ordered if isinstance(receipt, MeasureReceipt)]
+    reference, fault = _reference(opened)
+    return Evidence(
+        opened=opened,
+        digest=opened.digest,
+        builds={digest: receipt for digest, receipt in ordered if isinstance(receipt, BuildReceipt)},
+        launches={digest: receipt for digest, receipt in ordered if isinstance(receipt, LaunchReceipt)},
+        measures=tuple((_check_name(digest, receipt, measures), receipt) for digest, receipt in measures),
+        receipts=tuple(receipt for _, receipt in ordered),
+        reference=reference,
+        reference_fault=fault,
+    )
+
+
+def _check_name(digest: str, receipt: MeasureReceipt, measures: list[tuple[str, MeasureReceipt]]) -> str:
+    """The measure without its version; with the receipt's digest where the measure was run more than once."""
+    name = receipt.measure.rpartition("/")[0]
+    several = sum(other.measure.rpartition("/")[0] == name for _, other in measures) > 1
+    return f"{name}[{digest[:12]}]" if several else name
+
+
+def _reference(opened: OpenedLock) -> tuple[FidelityReference | None, str]:
+    named = opened.lock.qualification.reference
+    if named is None:
+        return None, "the lock names no reference"
+    try:
+        return FidelityReference.from_json(opened.read(named), where=named.path), ""
+    except PennyError as error:
+        return None, str(error)
+
+
+def check(
+    check_id: str, aspect: Aspect, faults: Iterable[str], *, expected: object = "", got: object = "", reason: str = ""
+) -> Check:
+    """A check that passed if there is no fault."""
+    found = list(faults)
+    text = "; ".join(found[:_MOST_REASONS])
+    if len(found) > _MOST_REASONS:
+        text += f"; and {len(found) - _MOST_REASONS} more"
+    return Check(
+        id=check_id,
+        aspect=aspect,
+        status="failed" if found else "passed",
+        expected=told(expected),
+        got=told(got),
+        reason=_clean(text or reason),
+    )
+
+
+def unknown(check_id: str, aspect: Aspect, reason: str) -> Check:
+    """A check that could not be made."""
+    return Check(id=check_id, aspect=aspect, status="unknown", reason=_clean(reason))
+
+
+def skipped(check_id: str, aspect: Aspect, reason: str) -> Check:
+    """A check that was left out, and why."""
+    return Check(id=check_id, aspect=aspect, status="skipped", reason=_clean(reason))
+
+
+def told(value: object) -> str:
+    """A value as a check shows it: text as it is, made harmless and short."""
+    return _clean(value if isinstance(value, str) else repr(value))
+
+
+def _clean(text: str) -> str:
+    """Text from outside without control characters, bounded."""
+    plain = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+
+
+def same(left: Scalar | None, right: Scalar | None) -> bool:
+    """Whether two plain values are equal; true and 1 are not."""
+    return left == right and isinstance(left, bool) == isinstance(right, bool)

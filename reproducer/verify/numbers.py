@@ -1,0 +1,148 @@
+"""Numbers recomputed from raw samples, and bounds taken from the lock."""
+
+from collections.abc import Iterator
+
+from reproducer.documents.lock import Measure
+from reproducer.documents.receipts import Derived, MeasureReceipt, ThresholdResult
+from reproducer.documents.verdict import Check
+from reproducer.errors import PennyError
+from reproducer.qualify.definitions import definition, resolved
+from reproducer.qualify.derive import Judgement, derive, judge
+from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
+
+
+def number_checks(evidence: Evidence) -> Iterator[Check]:
+    """Every measure of the lock's suite, in its order, and nothing besides."""
+    suite = evidence.lock.qualification.measures
+    named = {measure.id for measure in suite}
+    others = sorted({receipt.measure for _, receipt in evidence.measures} - named)
+    faults = [f"{measure} is not in the lock's suite" for measure in others]
+    if not evidence.measures:
+        faults.append("there is no measure receipt")
+    yield check(
+        "suite", "qualification", faults, expected=f"{len(named)} measures of {evidence.lock.qualification.suite}"
+    )
+    for measure in suite:
+        receipts = evidence.measured(measure)
+        if not receipts:
+            name = measure.id.rpartition("/")[0]
+            yield check(f"measure.{name}", "qualification", ["the suite asks for it and there is no receipt"])
+        for name, receipt in receipts:
+            yield from _measure(evidence, measure, name, receipt)
+
+
+def _measure(evidence: Evidence, measure: Measure, name: str, receipt: MeasureReceipt) -> Iterator[Check]:
+    if receipt.status == "skipped":
+        reason = receipt.reason or "no reason is given"
+        yield skipped(f"measure.{name}", "qualification", reason)
+        for threshold in measure.thresholds:
+            why = f"the measure was skipped: {reason}"
+            yield unknown(f"threshold.{name}.{threshold.value}", "qualification", why)
+        return
+    yield _parameters(measure, name, receipt)
+    yield _samples(evidence, measure, name, receipt)
+    derived, fault = _derive(evidence, measure, receipt)
+    yield _derived(name, receipt, derived, fault)
+    judgement = judge(measure, receipt.samples, derived)
+    for result in judgement.thresholds:
+        yield _threshold(name, result, fault)
+    yield _status(name, receipt, judgement)
+
+
+def _parameters(measure: Measure, name: str, receipt: MeasureReceipt) -> Check:
+    try:
+        expected, got = resolved(measure.id, measure.parameters), receipt.parameters
+    except PennyError as error:
+        return check(f"parameters.{name}", "qualification", [str(error)])
+    faults = [
+        f"{key} is {told(got.get(key))}, not {told(expected.get(key))}"
+        for key in sorted(expected.keys() | got.keys())
+        if not same(got.get(key), expected.get(key)) or (key in got) != (key in expected)
+    ]
+    return check(f"parameters.{name}", "qualification", faults, expected=f"{len(expected)} as the lock says")
+
+
+def _samples(evidence: Evidence, measure: Measure, name: str, receipt: MeasureReceipt) -> Check:
+    """As many samples and boots as the lock asks for; the warm-up as stated and kept."""
+    counted = [sample for sample in receipt.samples if not sample.warmup]
+    boots = len({sample.boot for sample in counted})
+    faults = []
+    if len(counted) < measure.repeats:
+        faults.append(f"{len(counted)} samples, the lock asks for {measure.repeats}")
+    if boots < evidence.lock.qualification.boots:
+        faults.append(f"{boots} boots, the lock asks for {evidence.lock.qualification.boots}")
+    if receipt.warmup != measure.warmup:
+        faults.append(f"the warm-up is {receipt.warmup}, the lock says {measure.warmup}")
+    reference = evidence.lock.qualification.reference
+    if receipt.reference_sha256 is not None and (reference is None or receipt.reference_sha256 != reference.sha256):
+        faults.append(f"it was compared with reference {receipt.reference_sha256[:12]}, which is not the lock's")
+    return check(
+        f"samples.{name}",
+        "qualification",
+        faults,
+        expected=f"{measure.repeats} samples, {evidence.lock.qualification.boots} boots",
+        got=f"{len(counted)} samples, {boots} boots",
+    )
+
+
+def _derive(evidence: Evidence, measure: Measure, receipt: MeasureReceipt) -> tuple[tuple[Derived, ...], str]:
+    """The derived values from raw samples, or why there are none."""
+    try:
+        if definition(measure.id).needs_reference and evidence.reference is None:
+            return (), evidence.reference_fault
+        return derive(measure.id, resolved(measure.id, measure.parameters), receipt.samples, evidence.reference), ""
+    except PennyError as error:
+        return (), str(error)
+    except Exception as error:  # noqa: BLE001  samples of a stranger: whatever they break, the number does not follow
+        return (), f"{type(error).__name__}: {error}"
+
+
+def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], fault: str) -> Check:
+    """The receipt's numbers are exactly the recomputed ones."""
+    faults = []
+    if fault:
+        faults.append(f"nothing can be derived from the samples: {fault}")
+    else:
+        claimed = {value.name: value for value in receipt.derived}
+        wanted = {value.name: value for value in derived}
+        if len(claimed) != len(receipt.derived):
+            faults.append("one value stands twice")
+        for key in sorted(claimed.keys() | wanted.keys()):
+            faults += _compared(key, claimed.get(key), wanted.get(key))
+    return check(f"derived.{name}", "qualification", faults, got=", ".join(value.name for value in derived))
+
+
+def _compared(name: str, claimed: Derived | None, wanted: Derived | None) -> Iterator[str]:
+    if claimed is None:
+        yield f"{name} is missing"
+    elif wanted is None:
+        yield f"{name} does not follow from the samples"
+    elif claimed != wanted:
+        pairs = ((key, getattr(claimed, key), getattr(wanted, key)) for key in Derived.model_fields)
+        yield from (f"{name}: {key} is {told(a)}, the samples give {told(b)}" for key, a, b in pairs if a != b)
+
+
+def _threshold(name: str, result: ThresholdResult, fault: str) -> Check:
+    threshold = result.threshold
+    faults = []
+    if result.got is None:
+        faults.append("there is no such value" + (": it could not be recomputed" if fault else " among those derived"))
+    elif not result.passed:
+        faults.append("the bound of the lock does not hold")
+    return check(
+        f"threshold.{name}.{threshold.value}",
+        "qualification",
+        faults,
+        expected=f"{threshold.comparator} {threshold.bound} {threshold.unit}".rstrip(),
+        got="" if result.got is None else f"{result.got:.6g} {threshold.unit}".rstrip(),
+    )
+
+
+def _status(name: str, receipt: MeasureReceipt, judgement: Judgement) -> Check:
+    """The receipt's own conclusion and its copies of the bounds are those that follow."""
+    faults = [judgement.reason] if judgement.reason else []
+    if receipt.status != judgement.status:
+        faults.append(f"the receipt says {receipt.status}" + (f": {receipt.reason}" if receipt.reason else ""))
+    if receipt.thresholds != judgement.thresholds:
+        faults.append("the receipt's copy of the bounds and their results is not what the lock and the samples give")
+    return check(f"measure.{name}", "qualification", faults, expected=judgement.status, got=receipt.status)

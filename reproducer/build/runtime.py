@@ -1,0 +1,232 @@
+"""The runtime: every component built, the environment installed, the checkpoints made, and a receipt that says so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from packaging.utils import parse_wheel_filename
+
+from reproducer import __version__
+from reproducer.build.environment import Wheel, installer
+from reproducer.build.isolation import LOCALE, UMASK, weakest
+from reproducer.build.products import Product, Workshop, content_of
+from reproducer.build.wheel_content import (
+    WheelContent,
+    compare_output,
+    compare_wheels,
+    lowest,
+    parse_members,
+    read_wheel,
+)
+from reproducer.documents.lock import Artefact, Component
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import (
+    BuildReceipt,
+    BuiltOutput,
+    Difference,
+    InstalledPackage,
+    Isolation,
+    Level,
+    TreeDigest,
+)
+from reproducer.errors import InvalidDocumentError, NotCheckedError, PennyError
+from reproducer.host import host_facts, host_platform
+from reproducer.ledger import Ledger
+from reproducer.store.hashing import tree_digest
+
+if TYPE_CHECKING:
+    from reproducer.progress import Reporter
+    from reproducer.store import Store
+
+RUNTIME = "runtime"
+
+
+class Chosen(Protocol):
+    """What a build needs of a fetch: the chosen wheel of every package, by environment; all of them in the store."""
+
+    @property
+    def environments(self) -> Mapping[str, Sequence[Artefact]]:
+        """The wheels by environment name."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A runtime that can be launched.
+
+    Attributes:
+        python: its interpreter.
+        checkpoints: the folder of each checkpoint, by role.
+        receipt: what was built, and the level it reached.
+        reused: whether nothing had to be made.
+    """
+
+    python: Path
+    checkpoints: dict[str, Path]
+    receipt: BuildReceipt
+    reused: bool
+
+
+def build(
+    opened: OpenedLock,
+    store: "Store",
+    fetched: Chosen,
+    *,
+    reporter: "Reporter",
+    accepted: Literal["asked", "--yes"],
+    again: bool = False,
+    offline: bool = False,
+) -> Runtime:
+    """Build the runtime of a lock, or take it from the store after hashing every file again.
+
+    A wheel that is not what the lock expects is no exception: the receipt carries the level it reached and every
+    difference. A checkpoint that is not what the lock expects is one, for its files are inputs of the server.
+
+    Args:
+        opened: the lock.
+        store: where everything lies.
+        fetched: what `fetch` put there.
+        reporter: where progress goes.
+        accepted: how running other people's code was accepted.
+        again: build every component once more in another folder and compare.
+        offline: do not let uv fetch an interpreter.
+
+    Raises:
+        RebuildError: a build or an installation fails.
+        DriftError: an input or a checkpoint file is not what the lock says, or a patch does not apply.
+        UnsafeInputError: an archive, patch or checkpoint does what it must not.
+        NotCheckedError: another platform, no such interpreter, a full disk.
+    """
+    lock = opened.lock
+    if lock.platform != host_platform():
+        raise NotCheckedError(
+            f"the lock is for {lock.platform} and this machine is {host_platform()}", where=str(opened.path)
+        )
+    workshop = Workshop(store, lock.platform, lock.toolchain, lock.build, opened.read, reporter, offline)
+    outputs: list[BuiltOutput] = []
+    built: list[Wheel] = []
+    products: list[Product] = []
+    for component in lock.components:
+        tools = _environment(fetched, component.build_environment, opened)
+        product, wheel = workshop.component(component, tools)
+        content = read_wheel(wheel.path, build_paths=[wheel.built_in])
+        output = _output(component, wheel.path.name, content, opened)
+        if again:
+            second = workshop.build_again(
+                component, tools, lambda other: read_wheel(other.path, build_paths=[other.built_in])
+            )
+            output = _with_second(output, content, second)
+        outputs.append(output)
+        built.append(Wheel(wheel.path, wheel.path.name, content.sha256))
+        products.append(product)
+        reporter.note(f"{component.name}: {wheel.path.name} is {output.level} with the lock")
+    packages = _environment(fetched, RUNTIME, opened)
+    environment = workshop.environment(RUNTIME, packages, built=built, compiled=True)
+    checkpoints: dict[str, Path] = {}
+    trees: dict[str, TreeDigest] = {}
+    for checkpoint in lock.checkpoints:
+        product, files = workshop.checkpoint(
+            checkpoint, _environment(fetched, checkpoint.conversion.environment, opened)
+        )
+        checkpoints[checkpoint.role] = product.folder / "checkpoint"
+        trees[checkpoint.name] = tree_digest(files)
+        products.append(product)
+    receipt = BuildReceipt(
+        lock_digest=opened.digest,
+        penny_version=__version__,
+        created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        level=lowest(output.level for output in outputs),
+        outputs=tuple(outputs),
+        packages=_installed(packages, built),
+        runtime=content_of(environment),
+        checkpoints=trees,
+        python=environment.record["python"],
+        installer=installer()[1],
+        isolation=_isolation(products, lock.build.source_date_epoch),
+        host=host_facts(store.root),
+        accepted=accepted,
+    )
+    reused = environment.reused and all(product.reused for product in products)
+    if reused and not again:
+        receipt = _same_as_before(receipt, Ledger(store.root / "receipts" / opened.digest))
+    return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused)
+
+
+def _environment(fetched: Chosen, name: str, opened: OpenedLock) -> Sequence[Artefact]:
+    try:
+        return fetched.environments[name]
+    except KeyError as error:
+        raise InvalidDocumentError(
+            f"has no environment {name!r}", where=str(opened.path), todo="add it to the manifest and lock again"
+        ) from error
+
+
+def _output(component: Component, filename: str, content: WheelContent, opened: OpenedLock) -> BuiltOutput:
+    """A component's wheel against what the lock expects."""
+    expected = next((each for each in component.outputs if each.filename == filename), None)
+    level: Level
+    differences: tuple[Difference, ...] = ()
+    if expected is None:
+        names = ", ".join(each.filename for each in component.outputs)
+        why = "the lock expects no such file"
+        level = "inputs-identical"
+        differences = (Difference(where="file name", expected=names or None, got=filename, reason=why),)
+    elif expected.sha256 == content.sha256:
+        level = "bytes-identical"
+    else:
+        members = parse_members(opened.read(expected.members), where=expected.members.path)
+        level, differences = compare_output(expected, members, content)
+    return BuiltOutput(
+        component=component.name,
+        filename=filename,
+        sha256=content.sha256,
+        size=content.size,
+        content_sha256=content.digest,
+        level=level,
+        differences=differences,
+    )
+
+
+def _with_second(output: BuiltOutput, first: WheelContent, second: WheelContent) -> BuiltOutput:
+    """An output after a second build: its level is no higher than the one between the two builds."""
+    level, differences = compare_wheels(first, second)
+    told = tuple(
+        each.model_copy(update={"where": f"second build: {each.where}", "reason": each.reason or "not the same again"})
+        for each in differences
+    )
+    return output.model_copy(
+        update={"level": lowest((output.level, level)), "differences": (*output.differences, *told)}
+    )
+
+
+def _installed(packages: Sequence[Artefact], built: Sequence[Wheel]) -> tuple[InstalledPackage, ...]:
+    """Every package of the runtime with the wheel it came from, by project."""
+    fetched = [
+        InstalledPackage(project=each.project, version=each.version, filename=each.filename, sha256=each.sha256)
+        for each in packages
+    ]
+    made = []
+    for wheel in built:
+        project, version, _, _ = parse_wheel_filename(wheel.filename)
+        made.append(
+            InstalledPackage(project=project, version=str(version), filename=wheel.filename, sha256=wheel.sha256)
+        )
+    return tuple(sorted((*fetched, *made), key=lambda package: (package.project, package.filename)))
+
+
+def _isolation(products: Sequence[Product], epoch: int) -> Isolation:
+    """The weakest isolation of every step; `settings-only` where there was no step at all."""
+    steps = [Isolation.model_validate(each.record["isolation"]) for each in products]
+    none = Isolation(network="settings-only", umask=f"{UMASK:03o}", locale=LOCALE, source_date_epoch=epoch)
+    return weakest(steps, none)
+
+
+def _same_as_before(receipt: BuildReceipt, ledger: Ledger) -> BuildReceipt:
+    """The receipt of the build that is reused, if it says the same: reusing is no new build."""
+    try:
+        earlier = [each for each in ledger.receipts() if isinstance(each, BuildReceipt)]
+    except PennyError:
+        return receipt
+    same = [each for each in earlier if each.model_copy(update={"created": receipt.created}) == receipt]
+    return same[-1] if same else receipt

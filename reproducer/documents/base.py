@@ -7,8 +7,10 @@ number where text belongs is an error and never a conversion.
 import difflib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Self, get_args
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -49,6 +51,21 @@ MeasureId = Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z]+)*/[1-9][0-9]*$")]
 Size = Annotated[int, Field(ge=0, le=2**53 - 1)]
 EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,254}$")]
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=65536)]
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong between the keys of a document: where, and what."""
+
+    location: tuple[int | str, ...]
+    message: str
+
+
+class ContradictionError(ValueError):
+    """Keys of a document that contradict each other; a validator raises it with all the faults it found."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__("; ".join(f"{_dotted(fault.location)}: {fault.message}" for fault in faults))
+        self.faults = faults
 
 
 class Part(BaseModel):
@@ -141,31 +158,70 @@ def shown(value: object) -> str:
 
 
 def _describe(model: type[BaseModel], error: ValidationError, source: str | None) -> str:
-    """Every fault of a ValidationError as one sentence."""
-    faults = []
+    """Every fault of a ValidationError as one sentence; the branches of a union share one."""
+    found: dict[str, list[str]] = {}
     for fault in error.errors(include_url=False):
-        location = tuple(part for part in fault["loc"] if not _is_branch(part, model))
-        key = _dotted(location)
-        line = line_of(source, location) if source is not None else None
-        place = f"line {line}, key {key}" if line else f"key {key}"
-        if fault["type"] == "extra_forbidden":
-            known = _known_keys(model, fault["loc"][:-1])
-            near = difflib.get_close_matches(str(location[-1]), known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known)) or 'none'}"
-            faults.append(f"{place}: unknown key, {hint}")
-        elif fault["type"] == "missing":
-            faults.append(f"{place}: missing")
-        else:
-            message = fault["msg"].removeprefix("Value error, ")
-            message = message[:1].lower() + message[1:]
-            faults.append(f"{place}: {message}, got {shown(fault['input'])}")
-    return "; ".join(faults)
+        location = _keys(model, fault["loc"], unknown=fault["type"] == "extra_forbidden")
+        cause = fault.get("ctx", {}).get("error")
+        if isinstance(cause, ContradictionError):
+            for each in cause.faults:
+                found.setdefault(_place((*location, *each.location), source), []).append(each.message)
+            continue
+        said = found.setdefault(_place(location, source), [])
+        message = _message(model, fault["type"], fault["msg"], location, fault["input"])
+        if message not in said:
+            said.append(message)
+    return "; ".join(f"{place}: {' or '.join(said)}" for place, said in found.items())
 
 
-def _is_branch(part: int | str, model: type[BaseModel]) -> bool:
-    """Whether a location part names the branch of a union and not a key."""
-    del model
-    return isinstance(part, str) and ("[" in part or part.startswith("function-") or part.startswith("@"))
+def _message(model: type[BaseModel], kind: str, text: str, location: tuple[int | str, ...], got: object) -> str:
+    """What one fault of a ValidationError says, in our words."""
+    if kind == "extra_forbidden":
+        known = _known_keys(model, location[:-1])
+        near = difflib.get_close_matches(str(location[-1]), known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(sorted(known)) or 'none'}"
+        return f"unknown key, {hint}"
+    if kind == "missing":
+        return "missing"
+    message = text.removeprefix("Value error, ")
+    return f"{message[:1].lower()}{message[1:]}, got {shown(got)}"
+
+
+def _place(location: tuple[int | str, ...], source: str | None) -> str:
+    """Line, where it is known, and key."""
+    line = line_of(source, location) if source is not None else None
+    return f"line {line}, key {_dotted(location)}" if line else f"key {_dotted(location)}"
+
+
+def _keys(model: type[BaseModel], location: tuple[int | str, ...], *, unknown: bool) -> tuple[int | str, ...]:
+    """A location without the parts by which pydantic names the branches of unions."""
+    kept: list[int | str] = []
+    kinds: list[Any] = [model]
+    for index, part in enumerate(location):
+        if isinstance(part, int):
+            kept.append(part)
+            kinds = [inner for kind in kinds for inner in _kinds(get_args(kind))]
+            continue
+        models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+        fields = [kind.model_fields[part].annotation for kind in models if part in kind.model_fields]
+        tables = [get_args(kind)[1] for kind in kinds if get_origin(kind) is dict]
+        if fields or (tables and not models) or (unknown and index == len(location) - 1):
+            kept.append(part)
+            kinds = _kinds(fields or tables)
+    return tuple(kept)
+
+
+def _kinds(annotations: Iterable[Any]) -> list[Any]:
+    """Plain types of annotations: without metadata, the branches of unions one by one."""
+    found: list[Any] = []
+    for annotation in annotations:
+        if get_origin(annotation) is Annotated:
+            found += _kinds(get_args(annotation)[:1])
+        elif get_origin(annotation) in (Union, UnionType):
+            found += _kinds(get_args(annotation))
+        elif annotation is not Ellipsis:
+            found.append(annotation)
+    return found
 
 
 def _dotted(location: tuple[int | str, ...]) -> str:
@@ -179,35 +235,19 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return text or "(top level)"
 
 
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    """The document parts that an annotation may hold."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for argument in get_args(annotation) for model in _models(argument)]
-
-
 def _known_keys(model: type[BaseModel], location: tuple[int | str, ...]) -> set[str]:
-    """The keys that are allowed at a location."""
-    models = [model]
+    """The keys that are allowed in the table at a location."""
+    kinds: list[Any] = [model]
     for part in location:
-        if not isinstance(part, str):
-            continue
-        inner = [
-            found
-            for each in models
-            if part in each.model_fields
-            for found in _models(each.model_fields[part].annotation)
-        ]
-        tagged = [each for each in models if _tag(each) == part]
-        models = inner or tagged or models
-    return {name for each in models for name in each.model_fields}
-
-
-def _tag(model: type[BaseModel]) -> str | None:
-    """The `kind` by which a union tells this model from its siblings."""
-    field = model.model_fields.get("kind")
-    values = get_args(field.annotation) if field else ()
-    return values[0] if len(values) == 1 else None
+        if isinstance(part, int):
+            kinds = [inner for kind in kinds for inner in _kinds(get_args(kind))]
+        else:
+            models = [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+            fields = [kind.model_fields[part].annotation for kind in models if part in kind.model_fields]
+            kinds = _kinds(fields)
+    return {
+        name for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel) for name in kind.model_fields
+    }
 
 
 def line_of(source: str, location: tuple[int | str, ...]) -> int | None:

@@ -3,13 +3,15 @@
 Paths in a lock are relative to the folder the lock lies in.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from reproducer.documents.base import (
+    ContradictionError,
     Document,
     EnvironmentName,
+    Fault,
     FileName,
     FileReference,
     MeasureId,
@@ -22,6 +24,7 @@ from reproducer.documents.base import (
     Text,
     Version,
 )
+from reproducer.errors import InvalidDocumentError
 
 PythonMinor = Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}$")]
 Platform = Literal["linux-x86_64", "linux-aarch64"]
@@ -50,7 +53,12 @@ class SdistSource(Artefact):
 
 
 class LocalSource(Part):
-    """A source tree beside the lock: every file by path and digest, so nothing unlisted is built."""
+    """A source tree beside the lock: every file by path and digest, so nothing unlisted is built.
+
+    Attributes:
+        path: the source's folder, relative to the lock's.
+        files: paths relative to the source's folder.
+    """
 
     kind: Literal["local"] = "local"
     path: RelativePath
@@ -180,6 +188,16 @@ class Measure(Part):
     parameters: dict[ParameterName, Scalar] = {}
     thresholds: tuple[Threshold, ...] = ()
 
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        from reproducer.qualify.definitions import check_measure
+
+        try:
+            check_measure(self)
+        except InvalidDocumentError as error:
+            raise ContradictionError((Fault((), str(error)),)) from error
+        return self
+
 
 class Qualification(Part):
     """The suite, its thresholds and the reference that `fidelity` compares with."""
@@ -205,6 +223,14 @@ class Lock(Document):
     checkpoints: tuple[Checkpoint, ...]
     launch: Launch
     qualification: Qualification
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        from reproducer.documents.consistency import lock_faults
+
+        if faults := tuple(lock_faults(self)):
+            raise ContradictionError(faults)
+        return self
 
     def component(self, name: str) -> Component:
         """The component of that name; KeyError where there is none."""

@@ -1,20 +1,28 @@
 """The manifest: what a person writes. Loose references are allowed; nothing here is exact until it is locked."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from reproducer.documents.base import (
+    ContradictionError,
     Document,
     EnvironmentName,
-    MeasureId,
     Part,
     ProjectName,
     RelativePath,
     Slug,
     Text,
 )
-from reproducer.documents.lock import ArgumentValue, Platform, PythonMinor, Readiness, Role, Threshold
+from reproducer.documents.lock import (
+    ArgumentName,
+    ArgumentValue,
+    Measure,
+    Platform,
+    PythonMinor,
+    Readiness,
+    Role,
+)
 
 Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9]", max_length=512)]
 Specifier = Annotated[str, Field(pattern=r"^[<>=!~0-9][^\s]*$", max_length=128)]
@@ -99,19 +107,16 @@ class LaunchRequest(Part):
     """Argument list and environment of the server; `{checkpoint.target}`, `{namespace}` are filled in by penny."""
 
     module: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
-    arguments: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")], ArgumentValue]
+    arguments: dict[ArgumentName, ArgumentValue]
     environment: dict[EnvironmentName, Text] = {}
     readiness: Readiness = Readiness()
 
 
-class MeasureRequest(Part):
+class MeasureRequest(Measure):
     """One measure of the suite with its parameters and thresholds."""
 
-    id: MeasureId
     repeats: Annotated[int, Field(ge=2, le=1000)] = 2
     warmup: Annotated[int, Field(ge=0, le=100)] = 0
-    parameters: dict[Slug | Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], int | float | str | bool] = {}
-    thresholds: tuple[Threshold, ...] = ()
 
 
 class QualificationRequest(Part):
@@ -139,3 +144,11 @@ class Manifest(Document):
     checkpoints: tuple[CheckpointRequest, ...]
     launch: LaunchRequest
     qualification: QualificationRequest
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        from reproducer.documents.consistency import manifest_faults
+
+        if faults := tuple(manifest_faults(self)):
+            raise ContradictionError(faults)
+        return self

@@ -1,0 +1,146 @@
+"""What must hold between the keys of a manifest or lock: names that lead somewhere, nothing twice, nothing of one host.
+
+Every check gives faults with the place of the key, so that an error can name its line.
+"""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from reproducer.documents.base import Fault, shown
+from reproducer.documents.lock import (
+    ArgumentValue,
+    Checkpoint,
+    Component,
+    Conversion,
+    Environment,
+    Launch,
+    LocalSource,
+    Lock,
+)
+from reproducer.documents.manifest import (
+    CheckpointRequest,
+    ComponentRequest,
+    ConversionRequest,
+    EnvironmentRequest,
+    LaunchRequest,
+    Manifest,
+)
+
+RUNTIME_ENVIRONMENT = "runtime"
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
+_ABSOLUTE = re.compile(r"""(?:^|[\s"'=:,])(?:file:/+|~?/)[A-Za-z0-9._~-]""")
+_NO_PATHS = frozenset({"fastapi-root-path"})
+_CONVERSION_PLACEHOLDERS = ("source", "output")
+
+
+def lock_faults(lock: Lock) -> Iterator[Fault]:
+    """Every contradiction in a lock."""
+    yield from _shared(lock)
+    for index, component in enumerate(lock.components):
+        place = ("components", index)
+        yield from _unique([output.filename for output in component.outputs], (*place, "outputs"), "filename")
+        if isinstance(component.source, LocalSource):
+            yield from _unique([file.path for file in component.source.files], (*place, "source", "files"), "path")
+    for index, checkpoint in enumerate(lock.checkpoints):
+        yield from _unique([file.path for file in checkpoint.files], ("checkpoints", index, "files"), "path")
+
+
+def manifest_faults(manifest: Manifest) -> Iterator[Fault]:
+    """Every contradiction in a manifest."""
+    yield from _shared(manifest)
+
+
+def _shared(document: Lock | Manifest) -> Iterator[Fault]:
+    """What holds for both."""
+    components: Sequence[Component | ComponentRequest] = document.components
+    environments: Sequence[Environment | EnvironmentRequest] = document.environments
+    checkpoints: Sequence[Checkpoint | CheckpointRequest] = document.checkpoints
+    for table, names in (
+        ("components", [each.name for each in components]),
+        ("environments", [each.name for each in environments]),
+        ("checkpoints", [each.name for each in checkpoints]),
+    ):
+        yield from _unique(names, (table,), "name")
+    yield from _unique([each.role for each in checkpoints], ("checkpoints",), "role")
+    yield from _unique([each.id for each in document.qualification.measures], ("qualification", "measures"), "id")
+    known = [each.name for each in environments]
+    if RUNTIME_ENVIRONMENT not in known:
+        yield Fault(("environments",), f"no environment is named {RUNTIME_ENVIRONMENT!r}: the server runs in that one")
+    if not any(each.role == "target" for each in checkpoints):
+        yield Fault(("checkpoints",), "no checkpoint has the role 'target'")
+    yield from _named(document.engine.component, [each.name for each in components], ("engine", "component"))
+    for index, component in enumerate(components):
+        yield from _named(component.build_environment, known, ("components", index, "build_environment"))
+        patches = [each if isinstance(each, str) else each.path for each in component.patches]
+        yield from _unique(patches, ("components", index, "patches"), "path")
+    for index, checkpoint in enumerate(checkpoints):
+        place = ("checkpoints", index, "conversion")
+        yield from _named(checkpoint.conversion.environment, known, (*place, "environment"))
+        yield from _conversion(checkpoint.conversion, place)
+    yield from _launch(document.launch, [each.role for each in checkpoints])
+
+
+def _unique(names: Sequence[str], place: tuple[int | str, ...], key: str) -> Iterator[Fault]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            yield Fault((*place, index, key), f"{shown(name)} stands twice")
+
+
+def _named(name: str, known: Sequence[str], place: tuple[int | str, ...]) -> Iterator[Fault]:
+    if name not in known:
+        yield Fault(place, f"{shown(name)} is not there, {_hint(name, known)}")
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    words = sorted(known)
+    near = difflib.get_close_matches(name, words, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(words) or 'none'}"
+
+
+def _conversion(conversion: Conversion | ConversionRequest, place: tuple[int | str, ...]) -> Iterator[Fault]:
+    text = " ".join(conversion.arguments)
+    for name in _CONVERSION_PLACEHOLDERS:
+        if f"{{{name}}}" not in text:
+            yield Fault((*place, "arguments"), f"the placeholder {{{name}}} is missing")
+    for argument in conversion.arguments:
+        yield from _placeholders(argument, _CONVERSION_PLACEHOLDERS, (*place, "arguments"))
+        yield from _host_path(argument, (*place, "arguments"))
+
+
+def _launch(launch: Launch | LaunchRequest, roles: Sequence[str]) -> Iterator[Fault]:
+    from reproducer.engines.sglang_arguments import REFUSED
+
+    known = (*(f"checkpoint.{role}" for role in roles), "namespace")
+    for flag, value in launch.arguments.items():
+        place = ("launch", "arguments", flag)
+        if flag in REFUSED:
+            yield Fault(place, f"may not stand here: {REFUSED[flag]}")
+        if value is False:
+            yield Fault(place, "false says nothing: leave it out")
+        for text in _texts(value):
+            yield from _placeholders(text, known, place)
+            if flag not in _NO_PATHS:
+                yield from _host_path(text, place)
+    variables: Mapping[str, str] = launch.environment
+    for name, text in variables.items():
+        place = ("launch", "environment", name)
+        yield from _placeholders(text, known, place)
+        yield from _host_path(text, place)
+
+
+def _texts(value: ArgumentValue) -> tuple[str, ...]:
+    if isinstance(value, tuple):
+        return value
+    return (value,) if isinstance(value, str) else ()
+
+
+def _placeholders(text: str, known: Sequence[str], place: tuple[int | str, ...]) -> Iterator[Fault]:
+    for name in _PLACEHOLDER.findall(text):
+        if name not in known:
+            yield Fault(place, f"nothing fills the placeholder {{{name}}}, {_hint(name, known)}")
+
+
+def _host_path(text: str, place: tuple[int | str, ...]) -> Iterator[Fault]:
+    if _ABSOLUTE.search(text):
+        yield Fault(place, f"{shown(text)} names an absolute path, which no other machine has: use a placeholder")

@@ -1,0 +1,1 @@
+"""Measuring a running server: requests over HTTP, raw samples, numbers derived from them, receipts."""

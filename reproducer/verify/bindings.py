@@ -60,6 +60,7 @@ def _boots(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
     """Every sample was taken in a boot that the measure's launch receipts record."""
     known = {evidence.launches[digest].boot.id for digest in receipt.launch_receipts if digest in evidence.launches}
     used = {sample.boot for sample in receipt.samples}
+    used |= {str(sample.facts["written_boot"]) for sample in receipt.samples if "written_boot" in sample.facts}
     faults = [f"boot {boot[:12]} has no launch receipt" for boot in sorted(used - known)]
     indices = [sample.index for sample in receipt.samples]
     if len(set(indices)) != len(indices):

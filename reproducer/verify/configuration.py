@@ -1,12 +1,18 @@
-"""What ran against the lock: effective values, environment, and the namespace derived from the lock again."""
+"""What ran against the lock: effective values, arguments, environment, and the namespace derived from the lock again.
+
+Namespace and argument list are derived by rules that another version of penny may not share: where such a version made
+the receipt, a difference is shown and not judged.
+"""
 
 from collections.abc import Iterator
 
+from reproducer import __version__
 from reproducer.documents.receipts import LaunchReceipt
 from reproducer.documents.verdict import Check
+from reproducer.engines import engine_of
 from reproducer.errors import PennyError
 from reproducer.identity.namespace import derive
-from reproducer.verify.evidence import Evidence, check, same, told, unknown
+from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 
 
 def configuration_checks(evidence: Evidence) -> Iterator[Check]:
@@ -19,6 +25,7 @@ def configuration_checks(evidence: Evidence) -> Iterator[Check]:
         return
     yield _namespace(evidence)
     yield from _effective(evidence)
+    yield _arguments(evidence)
     yield _environment(evidence)
 
 
@@ -32,13 +39,34 @@ def _namespace(evidence: Evidence) -> Check:
         for digest, launch in evidence.launches.items()
         if (launch.namespace, launch.namespace_digest) != (namespace.name, namespace.digest)
     ]
-    return check(
-        "binding.namespace",
-        "configuration",
-        faults,
-        expected=f"{namespace.name}, digest {namespace.digest}",
-        got="" if faults else "derived again from the lock",
-    )
+    expected = f"{namespace.name}, digest {namespace.digest}"
+    return _judged(evidence, "binding.namespace", faults, expected, "derived again from the lock")
+
+
+def _arguments(evidence: Evidence) -> Check:
+    """The argument list of every launch is the one that the engine's adapter makes of the lock."""
+    lock = evidence.lock
+    names = [*(f"checkpoint.{checkpoint.role}" for checkpoint in lock.checkpoints), "namespace"]
+    try:
+        placeholders = {name: f"{{{name}}}" for name in names}
+        expected = engine_of(lock.engine.kind).argument_list(lock.launch, values=placeholders)
+    except PennyError as error:
+        return unknown("launch.arguments", "configuration", str(error))
+    faults = [
+        f"launch {digest[:12]} was started with {' '.join(launch.arguments)}"
+        for digest, launch in evidence.launches.items()
+        if list(launch.arguments) != expected
+    ]
+    return _judged(evidence, "launch.arguments", faults, " ".join(expected), "those of the lock")
+
+
+def _judged(evidence: Evidence, check_id: str, faults: list[str], expected: str, got: str) -> Check:
+    """A check of what penny derives; against receipts of another penny a difference is not judged."""
+    others = {launch.penny_version for launch in evidence.launches.values()} - {__version__}
+    if faults and others:
+        reason = f"penny {', '.join(sorted(others))} derived it, whose rules may be others: {faults[0]}"
+        return skipped(check_id, "configuration", reason)
+    return check(check_id, "configuration", faults, expected=expected, got="" if faults else got)
 
 
 def _effective(evidence: Evidence) -> Iterator[Check]:

@@ -110,7 +110,11 @@ def _hashes(pylock: bytes, where: str) -> set[str]:
 
     try:
         packages = tomllib.loads(pylock.decode()).get("packages", [])
-        files = [file for package in packages for file in [*package.get("wheels", []), package.get("sdist", {})]]
+        files = [
+            file
+            for package in packages
+            for file in [*package.get("wheels", []), package.get("sdist", {}), package.get("archive", {})]
+        ]
         return {file["hashes"]["sha256"] for file in files if "hashes" in file}
     except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
         raise InvalidDocumentError("is not a PEP 751 file", where=where, why=str(error)) from error

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from reproducer.identity.namespace import derive as derive_namespace
 
+from reproducer import __version__
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import SigningKey
 from reproducer.canonical import content_digest
@@ -35,6 +35,7 @@ from reproducer.documents.receipts import (
     Sample,
     TreeDigest,
 )
+from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.definitions import definition, resolved
 from reproducer.qualify.derive import derive, judge
@@ -42,7 +43,7 @@ from reproducer.qualify.prompts import QUESTION, ids_sha256, text_sha256, token_
 from reproducer.qualify.validity import prompt_seed
 from reproducer.verify.receipts import verify_receipts
 
-PENNY = "0.1.0"
+PENNY = __version__
 HOST = HostFacts(
     platform="linux-x86_64",
     kernel="6.1.0",
@@ -195,7 +196,7 @@ def launch_receipt(opened: OpenedLock, build: BuildReceipt, number: int) -> Laun
         boot=Boot(id=sha256(f"boot {number}"), pid=100 + number, started=f"2026-01-02T03:1{number}:00Z", start_ticks=7),
         namespace=namespace.name,
         namespace_digest=namespace.digest,
-        arguments=("--model-path", "{checkpoint.target}", "--device", "cpu"),
+        arguments=("--device", "cpu", "--model-path", "{checkpoint.target}", "--page-size", "16"),
         environment=dict(opened.lock.launch.environment),
         effective=tuple(
             EffectiveValue(name=name, expected=value, got=value, source="server_info", agrees=True)

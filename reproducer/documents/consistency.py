@@ -66,9 +66,11 @@ def _shared(document: Lock | Manifest) -> Iterator[Fault]:
     yield from _unique([each.id for each in document.qualification.measures], ("qualification", "measures"), "id")
     known = [each.name for each in environments]
     if RUNTIME_ENVIRONMENT not in known:
-        yield Fault(("environments",), f"no environment is named {RUNTIME_ENVIRONMENT!r}: the server runs in that one")
+        yield Fault(
+            ("environments", 0), f"no environment is named {RUNTIME_ENVIRONMENT!r}: the server runs in that one"
+        )
     if not any(each.role == "target" for each in checkpoints):
-        yield Fault(("checkpoints",), "no checkpoint has the role 'target'")
+        yield Fault(("checkpoints", 0), "no checkpoint has the role 'target'")
     yield from _named(document.engine.component, [each.name for each in components], ("engine", "component"))
     for index, component in enumerate(components):
         yield from _named(component.build_environment, known, ("components", index, "build_environment"))

@@ -1,0 +1,255 @@
+"""`penny lock`: a manifest, the user's indexes and the lock that is there give the new lock and the files beside it."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
+from reproducer.documents.manifest import EnvironmentRequest, Manifest
+from reproducer.documents.toml import read_document, write_atomically
+from reproducer.engines import engine_of
+from reproducer.errors import InvalidDocumentError, UsageError
+from reproducer.locking.artefacts import Artefacts
+from reproducer.locking.environments import Resolver, versions_of
+from reproducer.locking.files import read_inside, reference, reference_to
+from reproducer.locking.previous import Previous
+from reproducer.locking.products import Maker
+from reproducer.locking.pylock_file import render_pylock
+from reproducer.locking.reasons import differences, package_differences
+from reproducer.locking.releases import Releases
+from reproducer.locking.render import render_lock
+
+if TYPE_CHECKING:
+    from reproducer.documents.lock import Artefact, Checkpoint, Component
+    from reproducer.fetch.indexes import Indexes
+    from reproducer.progress import Reporter
+    from reproducer.store import Store
+
+RUNTIME = "runtime"
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A lock that is not written yet.
+
+    Attributes:
+        document: the lock.
+        files: what lies beside it, by path relative to its folder: the environments and the lists of members.
+        reasons: every difference to what is on disk; empty where nothing would change.
+    """
+
+    document: Lock
+    files: dict[str, bytes]
+    reasons: tuple[str, ...]
+
+
+def lock(
+    manifest_path: Path,
+    lock_path: Path,
+    store: "Store",
+    *,
+    indexes: "Indexes",
+    reporter: "Reporter",
+    upgrade: frozenset[str] = frozenset(),
+    accepted: bool = False,
+    offline: bool = False,
+) -> Locked:
+    """Resolve a manifest; nothing is written beside the store.
+
+    Versions and wheels of the lock that is there are kept where they still do, and so are expected outputs,
+    checkpoint files and effective values whose inputs did not change. `upgrade` names projects to take anew, or `ALL`
+    to make everything anew.
+
+    Args:
+        manifest_path: the manifest; must lie below the lock's folder.
+        lock_path: where the lock lies or will lie; paths in it are relative to its folder.
+        store: where downloads and builds go.
+        indexes: the user's package indexes.
+        reporter: where progress goes.
+        upgrade: projects to upgrade.
+        accepted: that other people's code is run, which learning a new expected output takes.
+        offline: touch no network.
+
+    Raises:
+        UsageError: no such manifest, or something must be built and that was not accepted.
+        InvalidDocumentError: a malformed or contradictory manifest, requirements that cannot be met.
+        DriftError: a version, file or member that is not there; a patch that does not apply.
+        NotCheckedError: an index cannot be reached, the disk is full.
+        RebuildError: a build or conversion fails.
+    """
+    manifest = read_document(Manifest, manifest_path, what="manifest")
+    run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade)
+    with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, maker):
+        try:
+            return run.locked(resolver, maker)
+        except ValidationError as error:
+            faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+            raise InvalidDocumentError("holds what no lock can carry", where=str(manifest_path), why=faults) from error
+
+
+def write(locked: Locked, lock_path: Path) -> None:
+    """Write the files beside the lock and then the lock, each whole or not at all.
+
+    Raises:
+        NotCheckedError: the disk is full or the folder cannot be written.
+    """
+    for path, data in sorted(locked.files.items()):
+        write_atomically(lock_path.parent / path, data)
+    write_atomically(lock_path, render_lock(locked.document))
+
+
+def _below(lock_path: Path, manifest_path: Path) -> str:
+    """The manifest's path as the lock names it."""
+    try:
+        return manifest_path.resolve().relative_to(lock_path.absolute().parent.resolve()).as_posix()
+    except ValueError as error:
+        raise UsageError(
+            "the manifest does not lie below the lock's folder",
+            where=str(manifest_path),
+            todo="name a lock beside or above it with --lock",
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One manifest on its way to a lock."""
+
+    manifest: Manifest
+    manifest_path: str
+    lock_path: Path
+    upgrade: frozenset[str]
+
+    @property
+    def root(self) -> Path:
+        return self.lock_path.absolute().parent
+
+    @contextmanager
+    def tools(
+        self, store: "Store", indexes: "Indexes", reporter: "Reporter", *, accepted: bool, offline: bool
+    ) -> Iterator[tuple[Resolver, Maker]]:
+        """What resolves and what makes, until the context ends."""
+        manifest = self.manifest
+        with (
+            closing(Releases(indexes, python=manifest.python, platform=manifest.platform, offline=offline)) as releases,
+            store.private_folder() as work,
+        ):
+            resolver = Resolver(
+                releases=releases,
+                indexes=indexes,
+                python=manifest.python,
+                platform=manifest.platform,
+                upgrade=self.upgrade,
+                work=work,
+                offline=offline,
+                where=self.manifest_path,
+            )
+            artefacts = Artefacts(store, indexes, reporter, manifest.python, manifest.platform, offline)
+            maker = Maker(
+                manifest=manifest,
+                root=self.root,
+                where=self.manifest_path,
+                previous=Previous.at(self.lock_path),
+                artefacts=artefacts,
+                reporter=reporter,
+                accepted=accepted,
+                offline=offline,
+                upgrade=self.upgrade,
+            )
+            yield resolver, maker
+
+    def locked(self, resolver: Resolver, maker: Maker) -> Locked:
+        """The whole lock."""
+        files: dict[str, bytes] = {}
+        reasons: list[str] = []
+        environments: dict[str, Environment] = {}
+        for request in self.manifest.environments:
+            before = maker.previous.packages(request.name)
+            packages = resolver.resolve(request, before)
+            environments[request.name] = self._environment(request, packages, files)
+            maker.environments[request.name] = (environments[request.name], packages)
+            if maker.previous.lock is not None:
+                old, new = versions_of(before.values()), versions_of(packages.values())
+                reasons += package_differences(environments[request.name].pylock.path, old, new)
+        components = tuple(maker.component(request, files) for request in self.manifest.components)
+        checkpoints = tuple(maker.checkpoint(request) for request in self.manifest.checkpoints)
+        document = self._assembled(tuple(environments.values()), components, checkpoints, maker)
+        return Locked(document, files, self._reasons(maker.previous.lock, document, files, reasons))
+
+    def _environment(
+        self, request: EnvironmentRequest, packages: "dict[str, tuple[Artefact, ...]]", files: dict[str, bytes]
+    ) -> Environment:
+        path = "pylock.toml" if request.name == RUNTIME else f"pylock.{request.name.replace('.', '-')}.toml"
+        files[path] = render_pylock(packages, python=self.manifest.python, platform=self.manifest.platform)
+        return Environment(
+            name=request.name,
+            pylock=reference(path, files[path]),
+            packages=len(packages),
+            indexes=request.indexes,
+        )
+
+    def _assembled(
+        self,
+        environments: tuple[Environment, ...],
+        components: "tuple[Component, ...]",
+        checkpoints: "tuple[Checkpoint, ...]",
+        maker: Maker,
+    ) -> Lock:
+        manifest = self.manifest
+        asked = manifest.qualification
+        return Lock(
+            format="penny-lock/1",
+            name=manifest.name,
+            manifest=self.manifest_path,
+            platform=manifest.platform,
+            toolchain=maker.toolchain,
+            engine=Engine(kind=manifest.engine.kind, component=manifest.engine.component),
+            build=maker.recipe,
+            components=components,
+            environments=environments,
+            checkpoints=checkpoints,
+            launch=self._launch(checkpoints, maker),
+            qualification=Qualification(
+                suite=asked.suite,
+                boots=asked.boots,
+                reference=(
+                    None
+                    if asked.reference is None
+                    else reference_to(self.root, asked.reference, where=self.manifest_path)
+                ),
+                measures=tuple(Measure(**dict(each)) for each in asked.measures),
+            ),
+        )
+
+    def _launch(self, checkpoints: "tuple[Checkpoint, ...]", maker: Maker) -> Launch:
+        """The launch with the values that the engine must resolve it to."""
+        asked = self.manifest.launch
+        target = next(each for each in checkpoints if each.role == "target")
+        launch = Launch(
+            module=asked.module,
+            arguments=dict(sorted(asked.arguments.items())),
+            environment=dict(sorted(asked.environment.items())),
+            effective={},
+            readiness=asked.readiness,
+        )
+        kept = maker.kept_effective(target, launch)
+        if kept is None:
+            engine = engine_of(self.manifest.engine.kind)
+            kept = engine.expected_effective(launch.arguments, maker.config_of(target), launch.environment)
+        return launch.model_copy(update={"effective": dict(sorted(kept.items()))})
+
+    def _reasons(
+        self, before: Lock | None, after: Lock, files: dict[str, bytes], packages: list[str]
+    ) -> tuple[str, ...]:
+        if before is None:
+            return (f"there is no {self.lock_path.name} yet",)
+        reasons = [*packages, *differences(before, after)]
+        for path, data in sorted(files.items()):
+            if not (self.root / path).is_file():
+                reasons.append(f"{path}: is missing")
+            elif read_inside(self.root, path, where=self.lock_path.name) != data:
+                reasons.append(f"{path}: is not the file that the lock pins")
+        return tuple(dict.fromkeys(reasons))

@@ -1,0 +1,149 @@
+"""Raw samples made by hand, valid for each measure, with times that give round numbers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reproducer.documents.lock import Scalar
+from reproducer.documents.receipts import Candidate, FidelityReference, ReferencePrompt, RequestRecord, Sample
+from reproducer.qualify.definitions import resolved
+from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
+from reproducer.qualify.validity import prompt_seed
+
+MS = 1_000_000
+NONCE = "0123456789abcdef"
+BOOT = "b" * 64
+SMALL: Mapping[str, dict[str, Scalar]] = {
+    "decode.single/1": {"prompt_tokens": 8, "output_tokens": 11},
+    "decode.concurrent/1": {"concurrency": 2, "prompt_tokens": 8, "output_tokens": 11},
+    "prefill.cold/1": {"prompt_tokens": 100},
+    "prefix.reuse/1": {"prompt_tokens": 100},
+    "restore.restart/1": {"prompt_tokens": 100, "output_tokens": 3},
+    "fidelity/1": {},
+    "needle.short/1": {"prompt_tokens": 200, "depth": 0.5, "output_tokens": 24},
+    "chat.smoke/1": {"output_tokens": 32},
+}
+
+
+def parameters(measure: str) -> dict[str, Scalar]:
+    """Small parameters of a measure."""
+    return resolved(measure, SMALL[measure])
+
+
+def request(
+    prompt_sha256: str, prompt_tokens: int, output_tokens: int, *, sent: int = 0, first: int = 500, gap: int = 100
+) -> RequestRecord:
+    """A request whose tokens come one by one; times in milliseconds."""
+    events = tuple(((sent + first + gap * number) * MS, number + 1) for number in range(output_tokens))
+    return RequestRecord(
+        sent_ns=sent * MS,
+        finished_ns=events[-1][0] + MS,
+        events=events,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=0,
+        prompt_sha256=prompt_sha256,
+        output_ids=tuple(range(output_tokens)),
+        finish_reason="length",
+    )
+
+
+def tokens_request(measure: str, position: int, output_tokens: int, **timing: int) -> RequestRecord:
+    """A request with the prompt of the nonce."""
+    length = int(parameters(measure)["prompt_tokens"])
+    prompt = token_prompt(prompt_seed(NONCE, measure, position), length)
+    return request(ids_sha256(prompt), length, output_tokens, **timing)
+
+
+def top(token: int) -> tuple[Candidate, ...]:
+    """Three likeliest tokens."""
+    return tuple(Candidate(token=token + rank, logprob=-0.5 - rank) for rank in range(3))
+
+
+def reference() -> FidelityReference:
+    """Two prompts of four output tokens each."""
+    prompts = tuple(
+        ReferencePrompt(
+            prompt=f"prompt {number}",
+            prompt_ids=(1, 2, number),
+            output_ids=(10, 20, 30, 40),
+            top_logprobs=tuple(top(token) for token in (10, 20, 30, 40)),
+        )
+        for number in range(2)
+    )
+    return FidelityReference(format="penny-reference/1", checkpoint="small", top=3, prompts=prompts)
+
+
+def _decode_single() -> Sample:
+    return sample((tokens_request("decode.single/1", 0, 11),))
+
+
+def _decode_concurrent() -> Sample:
+    measure = "decode.concurrent/1"
+    return sample((tokens_request(measure, 0, 11), tokens_request(measure, 1, 11, gap=150)))
+
+
+def _prefill() -> Sample:
+    return sample((tokens_request("prefill.cold/1", 0, 1),))
+
+
+def _reuse() -> Sample:
+    cold = tokens_request("prefix.reuse/1", 0, 1)
+    warm = tokens_request("prefix.reuse/1", 0, 1, sent=1000, first=100)
+    return sample((cold, warm.model_copy(update={"cached_tokens": 96, "cached_by_tier": {"device": 96}})))
+
+
+def _restore() -> Sample:
+    written = tokens_request("restore.restart/1", 0, 3)
+    restored = tokens_request("restore.restart/1", 0, 3, first=240)
+    tiers = {"device": 0, "host": 0, "storage": 96}
+    restored = restored.model_copy(update={"cached_tokens": 96, "cached_by_tier": tiers})
+    return sample((written, restored), written_boot="a" * 64)
+
+
+def _fidelity() -> Sample:
+    requests = tuple(
+        request(ids_sha256(prompt.prompt_ids), 3, 4).model_copy(
+            update={"output_ids": prompt.output_ids, "top_logprobs": prompt.top_logprobs}
+        )
+        for prompt in reference().prompts
+    )
+    return sample(requests)
+
+
+def _needle() -> Sample:
+    needle = needle_prompt(prompt_seed(NONCE, "needle.short/1"), sentences=14, depth=0.5)
+    answer = request(text_sha256(needle.text), 205, 8).model_copy(
+        update={"output_text": f"The secret code is {needle.answer}.", "output_ids": None}
+    )
+    return sample((answer,), sentences=14)
+
+
+def _chat() -> Sample:
+    answer = request(text_sha256(QUESTION), 37, 8).model_copy(
+        update={"output_text": "It is Paris.", "output_ids": None, "finish_reason": "stop"}
+    )
+    return sample((answer,), usage_total=45, answer_tokens=7)
+
+
+def sample(requests: tuple[RequestRecord, ...], **facts: Scalar) -> Sample:
+    """A measured sample."""
+    return Sample(index=0, boot=BOOT, warmup=False, requests=requests, facts={"nonce": NONCE, **facts})
+
+
+GOOD: Mapping[str, Callable[[], Sample]] = {
+    "decode.single/1": _decode_single,
+    "decode.concurrent/1": _decode_concurrent,
+    "prefill.cold/1": _prefill,
+    "prefix.reuse/1": _reuse,
+    "restore.restart/1": _restore,
+    "fidelity/1": _fidelity,
+    "needle.short/1": _needle,
+    "chat.smoke/1": _chat,
+}
+
+
+def edited(good: Sample, request: int, **changes: Any) -> Sample:
+    """A sample with one of its requests changed."""
+    requests = list(good.requests)
+    requests[request] = requests[request].model_copy(update=changes)
+    return good.model_copy(update={"requests": tuple(requests)})

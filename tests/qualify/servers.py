@@ -1,0 +1,146 @@
+"""Boots of the stand-in server, and a lock whose suite is measured on it."""
+
+import hashlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reproducer.documents.base import FileReference
+from reproducer.documents.lock import Measure, Qualification, Scalar, Threshold
+from reproducer.documents.opened import OpenedLock, open_lock
+from reproducer.documents.receipts import (
+    Boot,
+    BuildReceipt,
+    FidelityReference,
+    HostFacts,
+    Isolation,
+    LaunchReceipt,
+    TreeDigest,
+)
+from reproducer.launch.processes import boot_of, process
+
+STAND_IN = Path(__file__).with_name("stand_in.py")
+LOCK = Path(__file__).parents[1] / "data" / "documents" / "lock-1.toml"
+NOTHING = "0" * 64
+UTC = "2026-01-01T00:00:00Z"
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A running stand-in, as `qualify` wants to see a server."""
+
+    url: str
+    pid: int
+    receipt: LaunchReceipt
+    child: "subprocess.Popen[bytes]"
+
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self.child.poll() is None
+
+
+@dataclass
+class Boots:
+    """Starts stand-ins one after the other over one storage folder; `options` are those of `stand_in.py`."""
+
+    folder: Path
+    options: Sequence[str] = ()
+    receipts: list[LaunchReceipt] = field(default_factory=list)
+
+    @contextmanager
+    def boot(self) -> Iterator[Booted]:
+        """One stand-in, gone when the context ends."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        port_file = self.folder / "port"
+        port_file.unlink(missing_ok=True)
+        arguments = [str(port_file), "--storage", str(self.folder / "storage"), *self.options]
+        with subprocess.Popen([sys.executable, str(STAND_IN), *arguments]) as child:
+            try:
+                deadline = time.monotonic() + 30
+                while not port_file.exists():
+                    assert child.poll() is None
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+                found = process(child.pid)
+                assert found is not None
+                receipt = launch_receipt(boot_of(found, "stand-in"))
+                self.receipts.append(receipt)
+                yield Booted(f"http://127.0.0.1:{port_file.read_text()}", child.pid, receipt, child)
+            finally:
+                with suppress(ProcessLookupError):
+                    child.kill()
+
+
+def launch_receipt(boot: Boot) -> LaunchReceipt:
+    """The receipt of a start of the stand-in."""
+    return LaunchReceipt(
+        lock_digest=NOTHING,
+        penny_version="0",
+        created=UTC,
+        build_receipt=NOTHING,
+        boot=boot,
+        namespace="stand-in",
+        namespace_digest=NOTHING,
+        arguments=(),
+        environment={},
+        effective=(),
+        ready_ns=1,
+        log_sha256=NOTHING,
+        accepted="--yes",
+    )
+
+
+def build_receipt() -> BuildReceipt:
+    """The receipt of a build that never was."""
+    tree = TreeDigest(files=0, bytes=0, sha256=NOTHING)
+    return BuildReceipt(
+        lock_digest=NOTHING,
+        penny_version="0",
+        created=UTC,
+        level="bytes-identical",
+        outputs=(),
+        packages=(),
+        runtime=tree,
+        checkpoints={"small": tree},
+        python="3.11.7",
+        installer="none",
+        isolation=Isolation(network="none", umask="022", locale="C.UTF-8", source_date_epoch=0),
+        host=HostFacts(
+            platform="linux-x86_64",
+            kernel="6",
+            cpu="any",
+            cpu_count=1,
+            cpu_flags=(),
+            memory_bytes=1,
+            filesystem="any",
+        ),
+        accepted="--yes",
+    )
+
+
+def suite(folder: Path, *measures: Measure, boots: int = 2, reference: FidelityReference | None = None) -> OpenedLock:
+    """The kept lock with another suite; the reference lies in `folder`."""
+    lock = open_lock(LOCK).lock
+    pinned = None
+    if reference is not None:
+        data = reference.canonical()
+        (folder / "reference.json").write_bytes(data)
+        pinned = FileReference(path="reference.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+    qualification = Qualification(suite="default", boots=boots, reference=pinned, measures=measures)
+    return OpenedLock(lock.model_copy(update={"qualification": qualification}), folder / "penny.lock.toml")
+
+
+def measure(
+    name: str, *thresholds: tuple[str, Any, Any, str], repeats: int = 2, warmup: int = 0, **parameters: Scalar
+) -> Measure:
+    """One measure of a suite; a threshold is (value, comparator, bound, unit)."""
+    bounds = tuple(
+        Threshold(value=value, comparator=comparator, bound=bound, unit=unit)
+        for value, comparator, bound, unit in thresholds
+    )
+    return Measure(id=name, repeats=repeats, warmup=warmup, parameters=parameters, thresholds=bounds)

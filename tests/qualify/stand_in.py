@@ -1,0 +1,206 @@
+"""A small server that speaks SGLang's native streaming protocol and the chat protocol, with a known token schedule.
+
+Run as a process of its own: `python stand_in.py PORT_FILE --storage DIR --gap-ms 5 ...`. It keeps pages of 16 tokens in
+memory, and in a folder that outlives it, and counts cached tokens by tier as the engine does. `--fault NAME` makes it
+misbehave from request number `--after` on.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+PAGE = 16
+
+
+class StandIn:
+    """The state of one process."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.requests = 0
+        self.device: set[str] = set()
+        self.storage = Path(options.storage)
+        self.storage.mkdir(parents=True, exist_ok=True)
+
+    def cached(self, ids: list[int]) -> dict[str, int]:
+        """Cached tokens by tier; the last token is always computed."""
+        tiers = {"device": 0, "host": 0, "storage": 0}
+        for end in range(PAGE, len(ids), PAGE):
+            page = page_name(ids[:end])
+            if page in self.device:
+                tiers["device"] += PAGE
+            elif (self.storage / page).exists():
+                tiers["storage"] += PAGE
+            else:
+                break
+        for end in range(PAGE, len(ids) + 1, PAGE):
+            page = page_name(ids[:end])
+            self.device.add(page)
+            (self.storage / page).touch()
+        return tiers
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection."""
+        try:
+            while line := await reader.readline():
+                method, path, _ = line.decode().split(" ", 2)
+                length = 0
+                while (header := await reader.readline()).strip():
+                    name, _, value = header.decode().partition(":")
+                    if name.lower() == "content-length":
+                        length = int(value)
+                body = json.loads(await reader.readexactly(length)) if length else {}
+                await self.answer(writer, f"{method} {path}", body)
+                await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def answer(self, writer: asyncio.StreamWriter, what: str, body: dict[str, Any]) -> None:
+        """Answer one request."""
+        if what == "GET /v1/models":
+            reply(writer, {"data": [{"id": "stand-in"}]})
+        elif what == "GET /model_info":
+            reply(writer, {"model_path": "stand-in"})
+        elif what == "POST /tokenize":
+            reply(writer, {"tokens": tokens(body["prompt"])})
+        elif what == "POST /generate":
+            self.requests += 1
+            await self.generate(writer, body)
+        elif what == "POST /v1/chat/completions":
+            self.requests += 1
+            self.chat(writer, body)
+        else:
+            reply(writer, {"error": "not here"}, "404 Not Found")
+
+    def fault(self) -> str:
+        """How to misbehave now."""
+        return self.options.fault if self.requests > self.options.after else ""
+
+    async def generate(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
+        """Greedy tokens that follow from the prompt, on the schedule of the options."""
+        begun, fault = time.monotonic(), self.fault()
+        if fault == "refuse":
+            return reply(writer, {"error": {"message": "no"}}, "400 Bad Request")
+        ids, count = body["input_ids"], body["sampling_params"]["max_new_tokens"]
+        tiers = self.cached(ids)
+        if fault == "warm":
+            tiers["device"] = PAGE
+        output = greedy(ids, count)
+        if fault == "other-output":
+            output[-1] += 1
+        prompt_tokens = len(ids) + (fault == "wrong-prompt-count")
+        meta: dict[str, Any] = {"prompt_tokens": prompt_tokens, "cached_tokens": sum(tiers.values())}
+        meta["cached_tokens_details"] = tiers | {"storage_backend": "StandIn"} if meta["cached_tokens"] else None
+        first = self.options.first_ms / 1000
+        if not body.get("stream"):
+            await asyncio.sleep(first)
+            if "top_logprobs_num" in body:
+                meta["output_top_logprobs"] = [
+                    [[-0.5 - rank, token + rank, None] for rank in range(body["top_logprobs_num"])] for token in output
+                ]
+            meta |= {"completion_tokens": count, "finish_reason": {"type": "length"}}
+            return reply(writer, {"text": "x", "output_ids": output, "meta_info": meta})
+        return await self.stream(writer, output, meta, begun + first)
+
+    async def stream(self, writer: asyncio.StreamWriter, output: list[int], meta: dict[str, Any], first: float) -> None:
+        """Write the first token at the time `first`, the others a gap apart."""
+        count, fault = len(output), self.fault()
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        for number in range(1, count + 1):
+            await sleep_until(first + (number - 1) * self.options.gap_ms / 1000)
+            reason = {"type": "length"} if number == count else None
+            made = output[: number - 1] if fault == "wrong-count" else output[:number]
+            chunk = {"output_ids": made, "meta_info": meta | {"completion_tokens": number, "finish_reason": reason}}
+            if fault == "malformed" and number == count:
+                write_chunk(writer, b"data: {broken\n\n")
+            else:
+                write_chunk(writer, b"data: " + json.dumps(chunk).encode() + b"\n\n")
+            await writer.drain()
+            if fault == "die":
+                os._exit(9)
+            if fault == "hang":
+                await asyncio.sleep(3600)
+            if fault == "short" and number == count - 1:
+                break
+        write_chunk(writer, b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
+
+    def chat(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
+        """The capital, or the code that stands in the text."""
+        text = body["messages"][0]["content"]
+        code = re.search(r"secret code is (\d+)", text)
+        words = f"The secret code is {code[1]}." if code else "The capital is Paris."
+        if self.fault() == "silly":
+            words = "I do not know."
+        sent, made = len(tokens(text)), len(tokens(words)) + 1
+        usage = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
+        choice = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
+        reply(writer, {"choices": [choice], "usage": usage})
+
+
+def greedy(ids: list[int], count: int) -> list[int]:
+    """The tokens that follow a prompt."""
+    return [int(hashlib.sha256(f"{ids}{n}".encode()).hexdigest()[:6], 16) % 30000 for n in range(count)]
+
+
+def page_name(ids: list[int]) -> str:
+    """The name of the page that ends a prefix."""
+    return hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:32]
+
+
+def tokens(text: str) -> list[int]:
+    """One token a word."""
+    return [int(hashlib.sha256(word.encode()).hexdigest()[:4], 16) for word in text.split()]
+
+
+def reply(writer: asyncio.StreamWriter, body: dict[str, Any], status: str = "200 OK") -> None:
+    """A whole JSON answer."""
+    data = json.dumps(body).encode()
+    writer.write(f"HTTP/1.1 {status}\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data)
+
+
+def write_chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """One piece of a chunked answer."""
+    writer.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+
+async def sleep_until(at: float) -> None:
+    """Sleep to a time of the monotonic clock, the last of it without sleeping."""
+    if (left := at - time.monotonic()) > 0.003:
+        await asyncio.sleep(left - 0.002)
+    while time.monotonic() < at:  # noqa: ASYNC110  a clock sets no event
+        await asyncio.sleep(0)
+
+
+def say(path: Path, port: int) -> None:
+    """Write the port where the test waits for it."""
+    temporary = path.with_suffix(".new")
+    temporary.write_text(str(port))
+    temporary.replace(path)
+
+
+async def main() -> None:
+    """Listen, say where, serve until killed."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("port_file")
+    parser.add_argument("--storage", required=True)
+    parser.add_argument("--first-ms", type=float, default=4)
+    parser.add_argument("--gap-ms", type=float, default=2)
+    parser.add_argument("--fault", default="")
+    parser.add_argument("--after", type=int, default=0)
+    options = parser.parse_args()
+    server = await asyncio.start_server(StandIn(options).serve, "127.0.0.1", 0, limit=16 << 20)
+    say(Path(options.port_file), server.sockets[0].getsockname()[1])
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,176 @@
+"""What an answer says does not depend on how it was cut into chunks, and a broken one is a record with an error."""
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reproducer.documents.receipts import RequestRecord
+from reproducer.qualify.answers import chatted, generated, generated_whole
+from reproducer.qualify.client import Call, Exchange
+
+CALL = Call("/generate", b"{}", "0" * 64)
+
+
+def body(ids: list[int], count: int | None = None, **meta: Any) -> dict[str, Any]:
+    """One event of the native stream."""
+    known = {"prompt_tokens": 5, "cached_tokens": 0, "cached_tokens_details": None, "finish_reason": None}
+    return {"output_ids": ids, "meta_info": known | {"completion_tokens": len(ids) if count is None else count} | meta}
+
+
+def event(data: dict[str, Any], end: str = "\n\n") -> bytes:
+    """The event as it goes over the wire."""
+    return f"data: {json.dumps(data)}{end}".encode()
+
+
+def exchanged(*chunks: bytes, error: str | None = None) -> Exchange:
+    """An exchange whose chunks came at 1, 2, 3 ... nanoseconds."""
+    numbered = [(number, chunk) for number, chunk in enumerate(chunks, start=1)]
+    return Exchange(
+        sent_ns=0,
+        finished_ns=len(chunks) + 1,
+        chunks=numbered,
+        fault="connection" if error else None,
+        error=error,
+    )
+
+
+def read(*chunks: bytes, error: str | None = None) -> RequestRecord:
+    """The record of a stream."""
+    return generated(CALL, exchanged(*chunks, error=error), 0)
+
+
+DONE = b"data: [DONE]\n\n"
+WHOLE = [event(body([7])), event(body([7, 8])), event(body([7, 8, 9], finish_reason={"type": "length"})), DONE]
+
+
+def test_each_event_has_the_time_of_the_chunk_that_completed_it() -> None:
+    """Three events, the second one cut in two: it counts from its last byte."""
+    record = read(WHOLE[0], WHOLE[1][:20], WHOLE[1][20:], WHOLE[2] + DONE)
+    assert record.error is None
+    assert record.events == ((1, 1), (3, 2), (4, 3))
+    assert record.output_ids == (7, 8, 9)
+    assert (record.prompt_tokens, record.output_tokens, record.finish_reason) == (5, 3, "length")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, len(b"".join(WHOLE))), max_size=12), st.sampled_from(["\n\n", "\r\n\r\n"]))
+def test_cuts_move_times_but_lose_nothing(cuts: list[int], end: str) -> None:
+    """However the bytes are cut, and with either line end, the same tokens are counted in a rising row."""
+    stream = b"".join(WHOLE).replace(b"\n\n", end.encode())
+    edges = [0, *sorted(cuts), len(stream)]
+    record = read(*(stream[a:b] for a, b in pairwise(edges)))
+    assert record.error is None
+    assert [count for _, count in record.events] == [1, 2, 3]
+    assert [when for when, _ in record.events] == sorted(when for when, _ in record.events)
+    assert record.output_ids == (7, 8, 9)
+
+
+def test_a_server_that_sends_only_new_ids_is_read_as_well() -> None:
+    """Increments add up where each event carries the new tokens alone."""
+    record = read(event(body([7], 1)), event(body([8, 9], 3)), DONE)
+    assert (record.error, record.output_ids, record.events) == (None, (7, 8, 9), ((1, 1), (2, 3)))
+
+
+def test_comments_other_fields_and_infinite_numbers_are_passed_over() -> None:
+    """Keep-alive comments and fields that penny never uses do not disturb."""
+    odd = event(body([7, 8], decode_throughput=1.0)).replace(b"1.0", b"Infinity")
+    record = read(b": still here\n\n", b"event: token\nid: 1\n" + WHOLE[0], odd, DONE)
+    assert (record.error, record.output_tokens) == (None, 2)
+
+
+def test_cached_tokens_are_kept_by_tier_and_the_name_of_the_storage_is_not() -> None:
+    """The engine's details hold a name beside the counts."""
+    details = {"device": 16, "host": 0, "storage": 32, "storage_backend": "Any"}
+    record = read(event(body([7], cached_tokens=48, cached_tokens_details=details)), DONE)
+    assert record.cached_tokens == 48
+    assert record.cached_by_tier == {"device": 16, "host": 0, "storage": 32}
+
+
+BROKEN = {
+    "no JSON": ((b"data: {broken\n\n", DONE), "not JSON"),
+    "no object": ((b"data: [1]\n\n", DONE), "not a JSON object"),
+    "deep": ((b"data: " + b"[" * 200_000 + b"\n\n", DONE), "not JSON"),
+    "no [DONE]": ((WHOLE[0],), "without [DONE]"),
+    "cut inside an event": ((WHOLE[0], WHOLE[1][:30]), "ends inside an event"),
+    "more after [DONE]": ((WHOLE[0], DONE, WHOLE[1]), "goes on after [DONE]"),
+    "not SSE": ((b"hello\n\n", DONE), "not a server-sent event"),
+    "error object": ((event({"error": {"message": "out of memory"}}), DONE), "out of memory"),
+    "error after tokens": ((WHOLE[0], event({"error": {"message": "out of memory"}}), DONE), "out of memory"),
+    "no meta": ((event({"output_ids": [1]}), DONE), "no object 'meta_info'"),
+    "wrong count": ((event(body([7], 2)), DONE), "completion_tokens is 2"),
+    "negative count": ((event(body([7], prompt_tokens=-1)), DONE), "prompt_tokens is not a count"),
+    "huge count": ((event(body([7], prompt_tokens=2**80)), DONE), "prompt_tokens is not a count"),
+    "count is text": ((event(body([7], cached_tokens="0")), DONE), "cached_tokens is not a count"),
+    "ids are text": ((event({"output_ids": "7", "meta_info": {"completion_tokens": 1}}), DONE), "output_ids"),
+    "nothing at all": ((DONE,), "brought no token"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_broken_stream_is_a_record_with_an_error(case: str) -> None:
+    """The error names the fault; what came before it is kept."""
+    chunks, message = BROKEN[case]
+    record = read(*chunks)
+    assert record.error is not None
+    assert message in record.error
+    assert len(record.error) < 300
+
+
+def test_a_connection_that_breaks_keeps_the_events_before() -> None:
+    """The client's own error stands; the tokens that came are there."""
+    record = read(WHOLE[0], WHOLE[1], WHOLE[2][:10], error="the connection failed")
+    assert (record.error, record.events) == ("the connection failed", ((1, 1), (2, 2)))
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=300), st.binary(max_size=300))
+def test_no_bytes_make_reading_fail(first: bytes, second: bytes) -> None:
+    """Whatever a server sends, a record comes out."""
+    for read_it in (generated, generated_whole):
+        record = read_it(CALL, exchanged(first, second), 0)
+        assert record.error
+    assert chatted(CALL, exchanged(first, second), 0)[0].error
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["output_ids", "meta_info", "choices", "usage"]), ODD, ODD)
+def test_no_json_makes_reading_fail(key: str, value: Any, top: Any) -> None:
+    """Well-formed JSON of the wrong shape is an error in the record, too."""
+    data = body([7], output_top_logprobs=top) | {"choices": [{"message": {"content": top}}], "usage": value}
+    data[key] = value
+    raw = exchanged(json.dumps(data).encode())
+    generated(CALL, exchanged(event(data), DONE), 0)
+    generated_whole(CALL, raw, 0)
+    chatted(CALL, raw, 0)
+
+
+def test_likeliest_tokens_are_read_by_position() -> None:
+    """[log-probability, id, text] lists, the unbounded ones left out."""
+    top = [[[-0.5, 7, None], [-1.5, 8, "x"], [None, 9, None]]]
+    record = generated_whole(CALL, exchanged(json.dumps(body([7], output_top_logprobs=top)).encode()), 0)
+    assert record.error is None
+    assert record.top_logprobs is not None
+    assert [(each.token, each.logprob) for each in record.top_logprobs[0]] == [(7, -0.5), (8, -1.5)]
+    assert record.events == ((1, 1),)
+
+
+def test_a_chat_answer_is_read_with_its_usage() -> None:
+    """Text, finish reason and counts; surrogates and NUL cannot reach a document."""
+    choice = {"message": {"content": "Paris\x00\ud800"}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 37, "completion_tokens": 8, "total_tokens": 45, "prompt_tokens_details": None}
+    record, total = chatted(CALL, exchanged(json.dumps({"choices": [choice], "usage": usage}).encode()), 0)
+    assert (record.error, total, record.finish_reason) == (None, 45, "stop")
+    assert (record.prompt_tokens, record.output_tokens) == (37, 8)
+    assert (record.output_text or "").startswith("Paris")
+    record.model_dump_json().encode()

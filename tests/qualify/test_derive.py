@@ -1,0 +1,294 @@
+"""Derived values follow from raw samples alone, exactly, and every edit of either shows."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reproducer.documents.receipts import Derived, Sample
+from reproducer.errors import InvalidDocumentError
+from reproducer.qualify.definitions import COUNTED, DEFINITIONS
+from reproducer.qualify.derive import derive, judge
+from reproducer.qualify.validity import invalid_reason
+from tests.qualify.records import GOOD, MS, edited, parameters, reference, top
+from tests.qualify.servers import measure
+
+EXPECTED = {
+    "decode.single/1": {"decode_rate": 10.0, "ttft_s": 0.5},
+    "decode.concurrent/1": {
+        "request_rate": (10.0 + 10 / 1.5) / 2,
+        "aggregate_rate": 11.0,
+        "ttft_worst_s": 0.5,
+        "overlap": 1 / 1.5,
+    },
+    "prefill.cold/1": {"prefill_rate": 200.0, "ttft_s": 0.5},
+    "prefix.reuse/1": {"reused_tokens": 96.0, "reused_share": 0.96, "ttft_cold_s": 0.5, "ttft_warm_s": 0.1},
+    "restore.restart/1": {
+        "storage_tokens": 96.0,
+        "storage_share": 0.96,
+        "restored_rate": 400.0,
+        "restore_s": 0.24,
+        "cold_s": 0.5,
+        "same_output": 1.0,
+    },
+    "fidelity/1": {"agreement": 1.0, "agreement_worst": 1.0, "kl_mean": 0.0, "kl_worst": 0.0, "positions": 8.0},
+    "needle.short/1": {"found": 1.0, "needle_tokens": 205.0},
+    "chat.smoke/1": {"sensible": 1.0, "finished": 1.0, "usage_consistent": 1.0},
+}
+
+
+def values(name: str, *samples: Sample) -> dict[str, Derived]:
+    """The derived values of samples by name."""
+    return {each.name: each for each in derive(name, parameters(name), samples, reference())}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_every_value_of_the_definition_is_derived_with_its_kind_and_unit(name: str) -> None:
+    """A good sample gives exactly the values that the definition lists, and they are the ones worked out by hand."""
+    got = values(name, GOOD[name]())
+    assert [(each.name, each.kind, each.unit) for each in got.values()] == [
+        (each.name, each.kind, each.unit) for each in (*DEFINITIONS[name].values, *COUNTED)
+    ]
+    assert {key: each.value for key, each in got.items()} == pytest.approx(
+        EXPECTED[name] | {"valid_samples": 1.0, "invalid_samples": 0.0}
+    )
+
+
+def _later(good: Sample, request: int = 0) -> Sample:
+    """The whole stream of a request a tenth of a second later."""
+    record = good.requests[request]
+    events = tuple((when + 100 * MS, count) for when, count in record.events)
+    return edited(good, request, events=events, finished_ns=record.finished_ns + 100 * MS)
+
+
+def _slower_end(good: Sample) -> Sample:
+    record = good.requests[0]
+    last = (record.events[-1][0] + 900 * MS, record.events[-1][1])
+    return edited(good, 0, events=(*record.events[:-1], last), finished_ns=record.finished_ns + 900 * MS)
+
+
+def _cached(good: Sample, tokens: int) -> Sample:
+    tier = "storage" if "storage" in good.requests[1].cached_by_tier else "device"
+    return edited(good, 1, cached_tokens=tokens, cached_by_tier={tier: tokens})
+
+
+def _output(good: Sample) -> Sample:
+    ids = good.requests[-1].output_ids or ()
+    return edited(good, len(good.requests) - 1, output_ids=(*ids[:-1], 999))
+
+
+def _diverging(good: Sample) -> Sample:
+    """The second request leaves the reference at its second token."""
+    return edited(good, 1, output_ids=(10, 99, 30, 40))
+
+
+def _unlikely(good: Sample) -> Sample:
+    return edited(good, 0, top_logprobs=(top(11), top(20), top(30), top(40)))
+
+
+def _said(text: str) -> Callable[[Sample], Sample]:
+    return lambda good: edited(good, 0, output_text=text)
+
+
+TAMPERED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
+    ("decode.single/1", "decode_rate"): _slower_end,
+    ("decode.single/1", "ttft_s"): _later,
+    ("decode.concurrent/1", "request_rate"): _slower_end,
+    ("decode.concurrent/1", "aggregate_rate"): lambda good: _later(good, 1),
+    ("decode.concurrent/1", "ttft_worst_s"): lambda good: _later(good, 1),
+    ("decode.concurrent/1", "overlap"): lambda good: _later(good, 1),
+    ("prefill.cold/1", "prefill_rate"): _later,
+    ("prefill.cold/1", "ttft_s"): _later,
+    ("prefix.reuse/1", "reused_tokens"): lambda good: _cached(good, 80),
+    ("prefix.reuse/1", "reused_share"): lambda good: _cached(good, 80),
+    ("prefix.reuse/1", "ttft_cold_s"): _later,
+    ("prefix.reuse/1", "ttft_warm_s"): lambda good: _later(good, 1),
+    ("restore.restart/1", "storage_tokens"): lambda good: _cached(good, 80),
+    ("restore.restart/1", "storage_share"): lambda good: _cached(good, 80),
+    ("restore.restart/1", "restored_rate"): lambda good: _later(good, 1),
+    ("restore.restart/1", "restore_s"): lambda good: _later(good, 1),
+    ("restore.restart/1", "cold_s"): _later,
+    ("restore.restart/1", "same_output"): _output,
+    ("fidelity/1", "agreement"): _diverging,
+    ("fidelity/1", "agreement_worst"): _diverging,
+    ("fidelity/1", "kl_mean"): _unlikely,
+    ("fidelity/1", "kl_worst"): _unlikely,
+    ("fidelity/1", "positions"): _diverging,
+    ("needle.short/1", "found"): _said("The secret code is 0."),
+    ("needle.short/1", "needle_tokens"): lambda good: edited(good, 0, prompt_tokens=206),
+    ("chat.smoke/1", "sensible"): _said("No idea."),
+    ("chat.smoke/1", "finished"): lambda good: edited(good, 0, finish_reason="length"),
+    ("chat.smoke/1", "usage_consistent"): lambda good: edited(good, 0, prompt_tokens=38),
+}
+
+
+def test_the_tampering_below_covers_every_derived_value() -> None:
+    """No derived value is without an edit that shows in it."""
+    assert set(TAMPERED) == {(name, value.name) for name, each in DEFINITIONS.items() for value in each.values}
+
+
+@pytest.mark.parametrize(("name", "value"), TAMPERED)
+def test_an_edited_raw_sample_shows_in_the_value(name: str, value: str) -> None:
+    """A raw record that is edited but still plausible gives another number."""
+    good = GOOD[name]()
+    changed = TAMPERED[name, value](good)
+    assert not invalid_reason(name, parameters(name), changed, reference())
+    assert values(name, good)[value] != values(name, changed)[value]
+
+
+INVALID: dict[str, tuple[str, Callable[[Sample], Sample], str]] = {
+    "not cold": ("prefill.cold/1", lambda good: edited(good, 0, cached_tokens=16), "was not cold"),
+    "first of a pair not cold": ("prefix.reuse/1", lambda good: edited(good, 0, cached_tokens=16), "was not cold"),
+    "other prompt length": ("decode.single/1", lambda good: edited(good, 0, prompt_tokens=9), "9 prompt tokens"),
+    "other prompt": (
+        "prefill.cold/1",
+        lambda good: edited(good, 0, prompt_sha256="0" * 64),
+        "not the one of the nonce",
+    ),
+    "other nonce": (
+        "restore.restart/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "nonce": "0"}}),
+        "not the one of the nonce",
+    ),
+    "error": ("decode.single/1", lambda good: edited(good, 0, error="no answer"), "no answer"),
+    "count and events differ": ("decode.single/1", lambda good: edited(good, 0, output_tokens=12), "server counts 12"),
+    "times fall": (
+        "decode.single/1",
+        lambda good: edited(good, 0, events=tuple(reversed(good.requests[0].events))),
+        "times do not rise",
+    ),
+    "token before sending": ("prefill.cold/1", lambda good: edited(good, 0, sent_ns=600 * MS), "times do not rise"),
+    "counts fall": (
+        "decode.single/1",
+        lambda good: edited(good, 0, events=((MS, 5), (2 * MS, 4), (3 * MS, 11))),
+        "counts do not rise",
+    ),
+    "too short": (
+        "decode.single/1",
+        lambda good: edited(good, 0, events=good.requests[0].events[:5], output_tokens=5, output_ids=(1, 2, 3, 4, 5)),
+        "5 output tokens instead of 11",
+    ),
+    "at once": ("decode.single/1", lambda good: edited(good, 0, events=((500 * MS, 11),)), "not streamed"),
+    "one request of two": (
+        "decode.concurrent/1",
+        lambda good: good.model_copy(update={"requests": good.requests[:1]}),
+        "1 requests instead of 2",
+    ),
+    "no request": ("chat.smoke/1", lambda good: good.model_copy(update={"requests": ()}), "0 requests"),
+    "tiers do not add up": (
+        "restore.restart/1",
+        lambda good: edited(good, 1, cached_tokens=97),
+        "do not add up",
+    ),
+    "from memory": (
+        "restore.restart/1",
+        lambda good: edited(good, 1, cached_by_tier={"device": 96}),
+        "came from memory",
+    ),
+    "one boot": (
+        "restore.restart/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "written_boot": good.boot}}),
+        "in one boot",
+    ),
+    "needle too short": ("needle.short/1", lambda good: edited(good, 0, prompt_tokens=150), "about 200"),
+    "another question": ("chat.smoke/1", lambda good: edited(good, 0, prompt_sha256="0" * 64), "not the measure's"),
+    "no log-probabilities": ("fidelity/1", lambda good: edited(good, 0, top_logprobs=None), "log-probabilities"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_sample_is_counted_excluded_and_fails_the_measure(case: str) -> None:
+    """What did not measure what it was meant to gives no number, is counted, and no measure passes with it."""
+    name, break_it, reason = INVALID[case]
+    good = GOOD[name]()
+    broken = break_it(good)
+    assert reason in invalid_reason(name, parameters(name), broken, reference())
+    got = values(name, good, broken)
+    assert (got["valid_samples"].value, got["invalid_samples"].value) == (1, 1)
+    assert {key: each.value for key, each in got.items() if key in EXPECTED[name]} == pytest.approx(EXPECTED[name])
+    judged = judge(measure(name), (good, good, broken), tuple(got.values()))
+    assert judged.status == "failed"
+    assert "1 of 3 samples are invalid" in judged.reason
+
+
+def test_warmups_are_kept_but_give_no_number() -> None:
+    """A warm-up sample, valid or not, changes nothing."""
+    good = GOOD["decode.single/1"]()
+    warm = edited(good, 0, error="cold caches").model_copy(update={"warmup": True})
+    assert values("decode.single/1", warm, good) == values("decode.single/1", good)
+
+
+def test_fewer_samples_than_the_lock_asks_for_fail() -> None:
+    """One valid sample where two are asked for does not pass, whatever it says."""
+    good = GOOD["prefill.cold/1"]()
+    judged = judge(measure("prefill.cold/1"), (good,), tuple(values("prefill.cold/1", good).values()))
+    assert (judged.status, judged.reason) == ("failed", "1 valid samples, the lock asks for 2")
+
+
+def test_a_threshold_without_a_value_has_failed() -> None:
+    """Nothing came from storage: there is no restored rate, so its bound does not hold."""
+    nothing = edited(GOOD["restore.restart/1"](), 1, cached_tokens=0, cached_by_tier={})
+    asked = measure("restore.restart/1", ("restored_rate", "<=", 1e9, "tok/s"))
+    judged = judge(asked, (nothing, nothing), derive(asked.id, parameters(asked.id), (nothing, nothing)))
+    assert [(result.got, result.passed) for result in judged.thresholds] == [(None, False)]
+    assert judged.status == "failed"
+    assert "restored_rate is no value" in judged.reason
+
+
+@pytest.mark.parametrize(
+    ("comparator", "bound", "passed"),
+    [(">=", 10, True), (">=", 10.1, False), ("<=", 10, True), ("<=", 9.9, False), ("==", 10, True), ("==", 9, False)],
+)
+def test_thresholds_compare_as_written(comparator: str, bound: float, passed: bool) -> None:  # noqa: FBT001  a case
+    """Each comparator includes its bound."""
+    good = GOOD["decode.single/1"]()
+    asked = measure("decode.single/1", ("decode_rate", comparator, bound, "tok/s"))
+    judged = judge(asked, (good, good), tuple(values("decode.single/1", good, good).values()))
+    assert (judged.thresholds[0].passed, judged.status == "passed") == (passed, passed)
+
+
+def test_a_truth_holds_only_if_it_holds_every_time() -> None:
+    """Two samples of three with the same output are not `same_output`."""
+    good = GOOD["restore.restart/1"]()
+    got = values("restore.restart/1", good, _output(good), good)["same_output"]
+    assert (got.value, got.values) == (0.0, (1.0, 0.0, 1.0))
+
+
+@settings(deadline=None)
+@given(st.permutations(range(5)), st.lists(st.integers(1, 3000), min_size=5, max_size=5))
+def test_the_order_of_samples_changes_nothing_but_the_order(order: list[int], delays: list[int]) -> None:
+    """Median, minimum and maximum do not depend on which sample came first, and bound one another."""
+    good = GOOD["prefill.cold/1"]()
+    samples = [edited(good, 0, events=((delay * MS, 1),), finished_ns=3001 * MS) for delay in delays]
+    first = values("prefill.cold/1", *samples)["prefill_rate"]
+    second = values("prefill.cold/1", *(samples[index] for index in order))["prefill_rate"]
+    assert (first.value, first.minimum, first.maximum) == (second.value, second.minimum, second.maximum)
+    assert sorted(first.values) == sorted(second.values)
+    assert first.minimum <= first.value <= first.maximum
+    assert first.maximum == pytest.approx(100 / (min(delays) / 1000))
+
+
+@settings(deadline=None)
+@given(st.integers(2, 40), st.integers(1, 500), st.integers(1, 2000), st.randoms(use_true_random=False))
+def test_chunking_does_not_change_a_decode_rate(tokens: int, gap: int, first: int, chance: random.Random) -> None:
+    """However many tokens a chunk brings, the rate between first and last chunk is that of the schedule."""
+    counts = sorted({1, tokens, *(chance.randint(1, tokens) for _ in range(tokens // 2))})
+    events = tuple(((first + gap * (count - 1)) * MS, count) for count in counts)
+    good = edited(
+        GOOD["decode.single/1"](),
+        0,
+        events=events,
+        output_tokens=tokens,
+        output_ids=tuple(range(tokens)),
+        finished_ns=events[-1][0],
+    )
+    got = derive("decode.single/1", {"prompt_tokens": 8, "output_tokens": tokens}, (good,))
+    assert got[0].value == pytest.approx(1000 / gap)
+
+
+def test_hostile_parameters_are_refused_before_any_work() -> None:
+    """A stranger's receipt cannot make `derive` build a prompt without end."""
+    with pytest.raises(InvalidDocumentError, match="from 1 to 1e"):
+        derive("prefill.cold/1", {"prompt_tokens": 10**15}, (GOOD["prefill.cold/1"](),))

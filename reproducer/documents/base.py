@@ -136,11 +136,12 @@ def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20) -> Any:
         raise InvalidDocumentError(f"is larger than {limit} bytes", where=where)
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in items]
-        if len(set(keys)) != len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise InvalidDocumentError(f"key {shown(twice)} stands twice in one object", where=where)
-        return dict(items)
+        found: dict[str, Any] = {}
+        for key, value in items:
+            if key in found:
+                raise InvalidDocumentError(f"key {shown(key)} stands twice in one object", where=where)
+            found[key] = value
+        return found
 
     def constant(name: str) -> None:
         raise InvalidDocumentError(f"{name} is not JSON", where=where)

@@ -68,8 +68,17 @@ BUILD_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str]]] = {
         {"build.engine.engine-1.0-py3-none-any.whl", "build.level", "build.packages"},
     ),
     "claimed level": (
-        lambda build: build["outputs"][0].update(level="content-identical"),
+        lambda build: build["outputs"][0].update(sha256=sha256("other"), size=2001),
+        {"build.engine.engine-1.0-py3-none-any.whl", "build.level", "build.packages"},
+    ),
+    "second build differed": (
+        lambda build: [build["outputs"][0].update(level="inputs-identical"), build.update(level="inputs-identical")],
         {"build.engine.engine-1.0-py3-none-any.whl"},
+    ),
+    "lower level hidden": (lambda build: build["outputs"][0].update(level="content-identical"), {"build.level"}),
+    "size": (
+        lambda build: build["outputs"][0].update(size=2001),
+        {"build.engine.engine-1.0-py3-none-any.whl", "build.level"},
     ),
     "claimed lowest level": (lambda build: build.update(level="content-identical"), {"build.level"}),
     "output gone": (

@@ -104,7 +104,7 @@ def running(
         try:
             yield server
         except Exception as error:
-            if launch.died_by_itself():
+            if not isinstance(error, NotCheckedError) and launch.died_by_itself():
                 raise died(launch.supervised, launch.plan, "the server died while it was in use") from error
             raise
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from packaging.markers import Marker
     from packaging.pylock import Package
+    from packaging.specifiers import SpecifierSet
     from packaging.tags import Tag
     from packaging.utils import BuildTag
     from packaging.version import Version
@@ -42,10 +43,19 @@ class LockedPackage:
 
 @dataclass(frozen=True)
 class Pylock:
-    """A PEP 751 file: where it was read from, and its packages."""
+    """A PEP 751 file.
+
+    Attributes:
+        where: what it was read from.
+        packages: in the file's order.
+        requires_python: Pythons it is for, None for all.
+        environments: markers of which one holds where it may be used; empty for everywhere.
+    """
 
     where: str
     packages: tuple[LockedPackage, ...]
+    requires_python: "SpecifierSet | None" = None
+    environments: tuple["Marker", ...] = ()
 
 
 def read_pylock(text: str | bytes, *, where: str) -> Pylock:
@@ -72,7 +82,12 @@ def read_pylock(text: str | bytes, *, where: str) -> Pylock:
         raise InvalidDocumentError("is not a PEP 751 file", where=where, why=str(error)) from error
     if len(standard.packages) > _MOST_PACKAGES:
         raise InvalidDocumentError(f"names more than {_MOST_PACKAGES} packages", where=where)
-    return Pylock(where, tuple(_package(package, where) for package in standard.packages))
+    return Pylock(
+        where,
+        tuple(_package(package, where) for package in standard.packages),
+        standard.requires_python,
+        tuple(standard.environments or ()),
+    )
 
 
 def select(pylock: Pylock, python: str = "3.11", platform: str = "linux-x86_64") -> tuple[tuple[Artefact, ...], ...]:
@@ -84,11 +99,13 @@ def select(pylock: Pylock, python: str = "3.11", platform: str = "linux-x86_64")
         platform: the lock's platform.
 
     Raises:
-        NotCheckedError: another platform, or packages without a wheel for this host; all are named with their tags.
+        NotCheckedError: the file is for other Pythons or environments, this host is of another platform, or packages
+            have no wheel for this host; all of those are named with their tags.
         InvalidDocumentError: a package stands twice for this environment.
     """
     known = ranks(python, platform)
     environment = marker_environment(python, platform)
+    _check_meant(pylock, python, environment)
     selected: list[tuple[Artefact, ...]] = []
     without: list[str] = []
     seen: set[str] = set()
@@ -111,6 +128,16 @@ def select(pylock: Pylock, python: str = "3.11", platform: str = "linux-x86_64")
             todo="use a lock that was made for hosts like this one",
         )
     return tuple(selected)
+
+
+def _check_meant(pylock: Pylock, python: str, environment: "Mapping[str, str]") -> None:
+    """Refuse a file that says itself that it is for other Pythons or environments."""
+    wanted = pylock.requires_python
+    if wanted is not None and not (wanted.contains(f"{python}.0") or wanted.contains(f"{python}.99")):
+        raise NotCheckedError(f"is for Python {wanted}, the lock is for {python}", where=pylock.where)
+    if pylock.environments and not any(marker.evaluate(dict(environment)) for marker in pylock.environments):
+        meant = " or ".join(str(marker) for marker in pylock.environments[:3])
+        raise NotCheckedError("is for another environment", where=pylock.where, why=f"it is for {meant}")
 
 
 def _package(package: "Package", where: str) -> LockedPackage:

@@ -1,4 +1,7 @@
-"""The whole way, from a lock to a signed bundle: each step resumes where an earlier run stopped and says what it reused."""
+"""The whole way, from a lock to a signed bundle.
+
+Each step takes up where an earlier run stopped and says what it reused.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +14,7 @@ from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
 from reproducer.build import build
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import LaunchReceipt, MeasureReceipt
+from reproducer.documents.receipts import LaunchReceipt
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive, open_root

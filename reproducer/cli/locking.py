@@ -72,6 +72,7 @@ def lock(
         upgrade=frozenset(upgrade or ()),
         accepted=yes,
         offline=offline,
+        check=check,
     )
     changed = bool(locked.reasons)
     result = {

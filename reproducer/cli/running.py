@@ -1,7 +1,7 @@
 """`penny namespace`, `penny launch`, `penny stop`, `penny qualify`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -26,6 +26,9 @@ from reproducer.errors import Outcome, UsageError
 if TYPE_CHECKING:
     from reproducer.build.runtime import Runtime
     from reproducer.documents.opened import OpenedLock
+    from reproducer.launch.server import Server
+    from reproducer.ledger import Ledger
+    from reproducer.reproduce import Boots
     from reproducer.store import Store
 
 
@@ -75,22 +78,30 @@ def launch(
     root = open_root(kv or place.root / "kv", derived)
     ledger = ledger_of(place, opened)
     log = new_log(place)
-    settings = {"port": port, "log": log, "reporter": front.reporter, "accepted": accepted}
     if detach:
-        server = start_detached(opened, runtime, root, derived, store=place, **settings)
-        path = ledger.add(server.receipt)
-        front.emit(
-            {"url": server.url, "receipt": str(path), "differences": [], "log": str(log), "pid": server.pid},
-            f"{server.url} is up (pid {server.pid}); `penny stop` ends it. Log: {log}",
+        server = start_detached(
+            opened, runtime, root, derived, store=place, port=port, log=log, reporter=front.reporter, accepted=accepted
         )
+        front.emit(_up(server, ledger), f"{server.url} is up (pid {server.pid}); `penny stop` ends it. Log: {log}")
         return
-    with running(opened, runtime, root, derived, **settings) as server:
-        path = ledger.add(server.receipt)
-        front.emit(
-            {"url": server.url, "receipt": str(path), "differences": [], "log": str(log), "pid": server.pid},
-            f"{server.url} is up (pid {server.pid}); Ctrl-C ends it. Log: {log}",
-        )
+    with running(
+        opened, runtime, root, derived, port=port, log=log, reporter=front.reporter, accepted=accepted
+    ) as server:
+        front.emit(_up(server, ledger), f"{server.url} is up (pid {server.pid}); Ctrl-C ends it. Log: {log}")
         server.wait()
+
+
+def _up(server: "Server", ledger: "Ledger") -> dict[str, Any]:
+    """What scripts learn of a server that is up."""
+    receipt = ledger.add(server.receipt)
+    return {
+        "url": server.url,
+        "receipt": str(receipt),
+        "differences": [],
+        "log": str(server.log),
+        "pid": server.pid,
+        "namespace": server.receipt.namespace,
+    }
 
 
 def stop(
@@ -182,3 +193,17 @@ def _runtime(
 
     fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
     return build(opened, place, fetched, reporter=front.reporter, accepted=accepted)
+
+
+def _record(front: Front, opened: "OpenedLock", boots: "Boots", path: Path) -> None:
+    """Write the fidelity reference of a good runtime to where the manifest will name it."""
+    from reproducer.documents.toml import write_atomically
+    from reproducer.qualify.reference import record_reference
+
+    with boots.boot() as server:
+        reference = record_reference(server, checkpoint=opened.lock.target.name, reporter=front.reporter)
+    write_atomically(path, reference.canonical() + b"\n")
+    front.emit(
+        {"receipts": [], "passed": True, "reference": str(path), "digest": reference.digest},
+        f"Wrote {path}: {len(reference.prompts)} prompts. Name it in the manifest and run `penny lock`.",
+    )

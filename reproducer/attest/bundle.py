@@ -13,7 +13,7 @@ from pathlib import Path
 
 from reproducer.attest.envelope import sign
 from reproducer.attest.keys import PublicKey, SigningKey
-from reproducer.attest.sanitise import refuse_leaks
+from reproducer.attest.sanitise import page, refuse_leaks
 from reproducer.attest.statements import INDEX, RECEIPTS, statements
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.base import parse_json
@@ -102,7 +102,7 @@ def index_of(content: dict[str, bytes], lock_digest: str, key: PublicKey) -> Bun
 
 def _plain(name: str, data: bytes) -> object:
     """The content of a file as the sanitiser reads it."""
-    return parse_json(data, where=name) if name.endswith(".json") else data.decode().splitlines()
+    return parse_json(data, where=name) if name.endswith(".json") else page(data.decode())
 
 
 def _locked(opened: OpenedLock) -> dict[str, bytes]:

@@ -19,6 +19,8 @@ from reproducer.errors import UnsafeInputError
 _VERSIONS = frozenset({"version", "filename", "kernel", "installer", "python", "penny_version"})
 # what the model wrote for the fixed prompts; a name that happens to be a word there says nothing about a machine
 _GENERATED = frozenset({"output_text"})
+# the page is made of penny's own words and of receipts that are searched themselves
+_PAGE = "page"
 # names that half the machines of the world share, and that texts hold for other reasons
 _COMMON = frozenset(
     {"admin", "app", "build", "builder", "container", "docker", "host", "local", "localhost", "main", "nobody"}
@@ -87,6 +89,11 @@ def leaks(content: Any, *, where: str, machine: Machine) -> tuple[Leak, ...]:
     )
 
 
+def page(text: str) -> dict[str, list[str]]:
+    """A page of text as the sanitiser takes it, line by line."""
+    return {_PAGE: text.splitlines()}
+
+
 def refuse_leaks(contents: dict[str, Any]) -> None:
     """Refuse contents that hold a leak; keys are the names of the files they will become.
 
@@ -130,7 +137,7 @@ def _found(field: str, text: str, machine: Machine) -> Iterator[str]:
         yield "a home path"
     if any(pattern.search(text) for pattern in _TOKENS):
         yield "a token"
-    if field in _GENERATED:
+    if field in _GENERATED or field == _PAGE:
         return
     if any(_names(name).search(text) for name in machine.names):
         yield "a host or user name"

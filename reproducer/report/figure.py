@@ -1,6 +1,6 @@
 """The spread of every repeated measurement as one small self-contained SVG.
 
-Each row is one derived value: a dot a sample, in percent from the row's median, so that rows of different units can
+Each row is one derived value: a dot a value, in percent from the row's median, so that rows of different units can
 share an axis without being compared in value.
 """
 

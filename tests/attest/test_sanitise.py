@@ -2,7 +2,7 @@
 
 import pytest
 
-from reproducer.attest.sanitise import Machine, leaks, refuse_leaks
+from reproducer.attest.sanitise import Machine, leaks, page, refuse_leaks
 from reproducer.errors import UnsafeInputError
 
 MACHINE = Machine(home="/srv/people/jdoe", names=frozenset({"jdoe", "tower42"}))
@@ -85,6 +85,13 @@ def test_model_output_may_hold_a_word_that_is_a_name() -> None:
     assert leaks({"output_text": "/home/jdoe"}, where="it", machine=MACHINE) != ()
 
 
+def test_page_is_searched_for_homes_and_tokens() -> None:
+    """A report is searched for what its receipts could not have hidden; a kernel's version in it is no address."""
+    assert leaks(page("kernel 5.15.90.1, made by jdoe"), where="it", machine=MACHINE) == ()
+    (found,) = leaks(page("first\n/home/jdoe"), where="report.md", machine=MACHINE)
+    assert (found.where, found.what) == ("report.md: page[1]", "a home path")
+
+
 def test_common_names_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine called localhost with a user called root has no names to protect."""
     monkeypatch.setattr("socket.gethostname", lambda: "localhost")
@@ -96,9 +103,9 @@ def test_common_names_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_refusal_names_every_place_and_never_the_thing() -> None:
     """The error says where and what kind, and does not repeat the secret."""
     with pytest.raises(UnsafeInputError) as caught:
-        refuse_leaks({"a.json": {"x": "hf_abcdefghijklmnopqrstuvwx"}, "b.md": ["at 10.0.0.7"]})
+        refuse_leaks({"a.json": {"x": "hf_abcdefghijklmnopqrstuvwx"}, "b.json": {"y": ["at 10.0.0.7"]}})
 
     assert "a.json: x" in str(caught.value)
-    assert "b.md: [0] holds an address" in str(caught.value)
+    assert "b.json: y[0] holds an address" in str(caught.value)
     assert "hf_abc" not in str(caught.value)
     assert caught.value.exit_code == 2

@@ -46,10 +46,16 @@ class Booted:
 
 @dataclass
 class Boots:
-    """Starts stand-ins one after the other over one storage folder; `options` are those of `stand_in.py`."""
+    """Starts stand-ins one after the other over one storage folder.
+
+    Attributes:
+        options: options of `stand_in.py` for the first boot.
+        later: those of all boots after it; the same where None.
+    """
 
     folder: Path
     options: Sequence[str] = ()
+    later: Sequence[str] | None = None
     receipts: list[LaunchReceipt] = field(default_factory=list)
 
     @contextmanager
@@ -58,7 +64,8 @@ class Boots:
         self.folder.mkdir(parents=True, exist_ok=True)
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
-        arguments = [str(port_file), "--storage", str(self.folder / "storage"), *self.options]
+        options = self.options if self.later is None or not self.receipts else self.later
+        arguments = [str(port_file), "--storage", str(self.folder / "storage"), *options]
         with subprocess.Popen([sys.executable, str(STAND_IN), *arguments]) as child:
             try:
                 deadline = time.monotonic() + 30

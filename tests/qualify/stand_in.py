@@ -188,7 +188,7 @@ def say(path: Path, port: int) -> None:
 
 
 async def main() -> None:
-    """Listen, say where, serve until killed."""
+    """Listen, say where, serve until killed or until the parent is gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("port_file")
     parser.add_argument("--storage", required=True)
@@ -199,7 +199,9 @@ async def main() -> None:
     options = parser.parse_args()
     server = await asyncio.start_server(StandIn(options).serve, "127.0.0.1", 0, limit=16 << 20)
     say(Path(options.port_file), server.sockets[0].getsockname()[1])
-    await server.serve_forever()
+    parent = os.getppid()
+    while os.getppid() == parent:  # noqa: ASYNC110  the death of a parent sets no event
+        await asyncio.sleep(0.05)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,8 @@ def test_prompts_follow_from_their_seed_alone() -> None:
     assert needle.answer == "5121"
     assert needle.text == (
         "The quiet bridge was painted near the orchard in the winter. The secret code is 5121. "
-        "People say that the wagon by the river is green and often noticed. The green barrel was moved near the road in the summer.\n\n"
+        "People say that the wagon by the river is green and often noticed. "
+        "The green barrel was moved near the road in the summer.\n\n"
         "What is the secret code?"
     )
 

@@ -1,7 +1,10 @@
 """Reading and writing TOML documents with tomlkit."""
 
+import fcntl
+import glob
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +16,8 @@ from reproducer.errors import InvalidDocumentError, NotCheckedError, UsageError
 
 D = TypeVar("D", bound=Document)
 LARGEST = 16 << 20
+_PARTIAL = ".partial"
+_YOUNG_S = 10
 
 
 def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
@@ -70,8 +75,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        _sweep(path)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_PARTIAL)
         with os.fdopen(handle, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             file.write(data)
             file.flush()
             os.fchmod(file.fileno(), mode)
@@ -81,3 +88,15 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
         raise NotCheckedError("cannot be written", where=str(path), why=error.strerror or str(error)) from error
+
+
+def _sweep(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this file left; a living one holds a lock on its own."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*{_PARTIAL}"):
+        try:
+            with left.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if time.time() - left.stat().st_mtime > _YOUNG_S:
+                    left.unlink()
+        except OSError:
+            continue

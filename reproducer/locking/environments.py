@@ -27,6 +27,7 @@ _UNREACHED = re.compile(
     r"|network (was|connectivity is) disabled",
     re.IGNORECASE,
 )
+_KEPT = ("UV_CACHE_DIR", "UV_HTTP_RETRIES", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
 _DEADLINE = 900
 _LONGEST_WHY = 1200
 
@@ -173,11 +174,7 @@ def _pins(output: str, *, where: str) -> dict[str, str]:
 
 def _environment(indexes: Indexes) -> dict[str, str]:
     """The process's own variables with exactly these indexes; URLs may carry passwords, so they are no arguments."""
-    env = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("UV_", "PIP_")) or name in ("UV_CACHE_DIR", "UV_NATIVE_TLS", "UV_SYSTEM_CERTS")
-    }
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_")) or name in _KEPT}
     if indexes.index_urls:
         env["UV_DEFAULT_INDEX"] = indexes.index_urls[0]
         env["UV_INDEX"] = " ".join(indexes.index_urls[1:])

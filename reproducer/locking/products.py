@@ -28,6 +28,7 @@ from reproducer.documents.lock import (
 )
 from reproducer.documents.manifest import CheckpointRequest, ComponentRequest, LocalRequest, Manifest
 from reproducer.documents.opened import read_reference
+from reproducer.engines import engine_of
 from reproducer.errors import DriftError, UnsafeInputError, UsageError
 from reproducer.locking.environments import EVERYTHING
 from reproducer.locking.files import local_source, reference, reference_to
@@ -50,6 +51,8 @@ class Maker:
         where: the manifest, for errors.
         environments: those that are resolved, with their packages, by name.
         accepted: that other people's code is run.
+        check: make nothing; what would have to be made goes to `pending`.
+        pending: what a lock would have to learn by making it.
     """
 
     manifest: Manifest
@@ -61,7 +64,9 @@ class Maker:
     accepted: bool
     offline: bool
     upgrade: frozenset[str]
+    check: bool = False
     environments: dict[str, tuple[Environment, Packages]] = field(default_factory=dict)
+    pending: list[str] = field(default_factory=list)
 
     @property
     def recipe(self) -> Build:
@@ -84,7 +89,13 @@ class Maker:
             variables=dict(sorted(request.variables.items())),
             outputs=(),
         )
-        outputs = self._kept_outputs(component, files) or self._built_outputs(component, files)
+        outputs = self._kept_outputs(component, files)
+        if not outputs and self.check:
+            self.pending.append(f"components[{component.name}].outputs: to be built again, for an input changed")
+            before = self.previous.component(component.name)
+            outputs = before.outputs if before else ()
+        elif not outputs:
+            outputs = self._built_outputs(component, files)
         return component.model_copy(update={"outputs": outputs})
 
     def checkpoint(self, request: CheckpointRequest) -> Checkpoint:
@@ -103,11 +114,26 @@ class Maker:
         )
         if kept := self._kept_checkpoint(checkpoint):
             return kept
+        if self.check:
+            self.pending.append(f"checkpoints[{checkpoint.name}].files: to be converted again, for an input changed")
+            before = self.previous.checkpoint(checkpoint.name)
+            return checkpoint.model_copy(update={"files": before.files if before else ()})
         self._accept(f"the conversion of {checkpoint.name}")
         _, made = self._workshop.checkpoint(checkpoint, self._converting(checkpoint), compare=False)
         return checkpoint.model_copy(update={"files": tuple(made[path] for path in sorted(made))})
 
-    def kept_effective(self, target: Checkpoint, launch: Launch) -> dict[str, Scalar] | None:
+    def effective(self, target: Checkpoint, launch: Launch) -> dict[str, Scalar]:
+        """What the engine must resolve the launch to."""
+        kept = self._kept_effective(target, launch)
+        if kept is None and self.check:
+            self.pending.append("launch.effective: to be derived again, for the launch or its checkpoint changed")
+            return self.previous.lock.launch.effective if self.previous.lock else {}
+        if kept is None:
+            engine = engine_of(self.manifest.engine.kind)
+            kept = engine.expected_effective(launch.arguments, self._config_of(target), launch.environment)
+        return dict(sorted(kept.items()))
+
+    def _kept_effective(self, target: Checkpoint, launch: Launch) -> dict[str, Scalar] | None:
         """The effective values of the lock that is there, where neither launch nor checkpoint changed."""
         before = self.previous.lock
         if before is None or EVERYTHING in self.upgrade or before.engine.kind != self.manifest.engine.kind:
@@ -115,7 +141,7 @@ class Maker:
         same = before.launch.model_copy(update={"effective": {}, "readiness": launch.readiness}) == launch
         return before.launch.effective if same and before.target.files == target.files else None
 
-    def config_of(self, checkpoint: Checkpoint) -> dict[str, Any]:
+    def _config_of(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """The `config.json` of a checkpoint; empty where it has none."""
         self._accept(f"the conversion of {checkpoint.name}")
         product, _ = self._workshop.checkpoint(checkpoint, self._converting(checkpoint), compare=False)

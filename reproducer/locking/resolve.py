@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import read_document, write_atomically
-from reproducer.engines import engine_of
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
 from reproducer.locking.environments import Resolver, versions_of
@@ -57,8 +56,9 @@ def lock(
     upgrade: frozenset[str] = frozenset(),
     accepted: bool = False,
     offline: bool = False,
+    check: bool = False,
 ) -> Locked:
-    """Resolve a manifest; nothing is written beside the store.
+    """Resolve a manifest; nothing is written besides to the store.
 
     Versions and wheels of the lock that is there are kept where they still do, and so are expected outputs,
     checkpoint files and effective values whose inputs did not change. `upgrade` names projects to take anew, or `ALL`
@@ -73,6 +73,8 @@ def lock(
         upgrade: projects to upgrade.
         accepted: that other people's code is run, which learning a new expected output takes.
         offline: touch no network.
+        check: only say what would change. Nothing is built, so the result is not to be written: what only a build
+            tells is a reason, and stands in the document as it was.
 
     Raises:
         UsageError: no such manifest, or something must be built and that was not accepted.
@@ -82,7 +84,7 @@ def lock(
         RebuildError: a build or conversion fails.
     """
     manifest = read_document(Manifest, manifest_path, what="manifest")
-    run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade)
+    run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade, check)
     with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, maker):
         try:
             return run.locked(resolver, maker)
@@ -122,6 +124,7 @@ class _Run:
     manifest_path: str
     lock_path: Path
     upgrade: frozenset[str]
+    check: bool
 
     @property
     def root(self) -> Path:
@@ -158,6 +161,7 @@ class _Run:
                 accepted=accepted,
                 offline=offline,
                 upgrade=self.upgrade,
+                check=self.check,
             )
             yield resolver, maker
 
@@ -177,6 +181,7 @@ class _Run:
         components = tuple(maker.component(request, files) for request in self.manifest.components)
         checkpoints = tuple(maker.checkpoint(request) for request in self.manifest.checkpoints)
         document = self._assembled(tuple(environments.values()), components, checkpoints, maker)
+        reasons += maker.pending
         return Locked(document, files, self._reasons(maker.previous.lock, document, files, reasons))
 
     def _environment(
@@ -235,18 +240,12 @@ class _Run:
             effective={},
             readiness=asked.readiness,
         )
-        kept = maker.kept_effective(target, launch)
-        if kept is None:
-            engine = engine_of(self.manifest.engine.kind)
-            kept = engine.expected_effective(launch.arguments, maker.config_of(target), launch.environment)
-        return launch.model_copy(update={"effective": dict(sorted(kept.items()))})
+        return launch.model_copy(update={"effective": maker.effective(target, launch)})
 
-    def _reasons(
-        self, before: Lock | None, after: Lock, files: dict[str, bytes], packages: list[str]
-    ) -> tuple[str, ...]:
+    def _reasons(self, before: Lock | None, after: Lock, files: dict[str, bytes], known: list[str]) -> tuple[str, ...]:
         if before is None:
             return (f"there is no {self.lock_path.name} yet",)
-        reasons = [*packages, *differences(before, after)]
+        reasons = [*known, *differences(before, after)]
         for path, data in sorted(files.items()):
             if not (self.root / path).is_file():
                 reasons.append(f"{path}: is missing")

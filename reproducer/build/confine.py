@@ -145,7 +145,7 @@ def run_command(plan: dict[str, Any]) -> NoReturn:
 
 
 def run_init(plan: dict[str, Any], report: int, refused: str) -> NoReturn:
-    """The first process of the namespaces: arrange them, say so, run the command, leave nothing behind."""
+    """The first process of the namespaces: arrange them, say so, run the command; what is left ends with it."""
     code = CANNOT_START
     try:
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -154,7 +154,6 @@ def run_init(plan: dict[str, Any], report: int, refused: str) -> NoReturn:
             with contextlib.suppress(OSError):
                 arrange_files(plan["writable"])
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-        libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         facts = {"namespaces": not refused, "refused": refused}
         os.write(report, json.dumps(facts).encode() + b"\n")
         os.close(report)
@@ -162,9 +161,6 @@ def run_init(plan: dict[str, Any], report: int, refused: str) -> NoReturn:
         if pid == 0:
             run_command(plan)
         code = wait_for(pid)
-        if refused:
-            # In a process namespace the kernel does it when this process ends.
-            kill_descendants()
     except BaseException as error:  # noqa: BLE001  whatever it is, this process ends here
         sys.stderr.write(f"the isolation failed: {error}\n")
         sys.stderr.flush()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.component import BuiltWheel, build_component, build_system
+from reproducer.build.component import BuiltWheel, build_component, build_system, prepare_source
 from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Build, Component, LocalSource, SdistSource
@@ -117,6 +117,28 @@ def test_patched(tmp_path: Path, sdist: Sdist) -> None:
     (tmp_path / "1.patch").write_text(good + "\n")
     with pytest.raises(DriftError, match=r"1\.patch is not the file that the lock pins"):
         build(describe(source, one), tmp_path / "c", source, beside=tmp_path)
+
+
+def test_patched_sources_look_like_unpacked_ones(tmp_path: Path, sdist: Sdist) -> None:
+    """Files that a patch wrote have the modes and times of all others, whatever the caller's umask."""
+    source = sdist()
+    (tmp_path / "1.patch").write_text("--- /dev/null\n+++ b/new/tool.py\n@@ -0,0 +1 @@\n+X = 1\n")
+    component = describe(source, refer(tmp_path, "1.patch"))
+    old = os.umask(0o077)
+    try:
+        tree = prepare_source(
+            component,
+            sdist=source,
+            read=lambda reference: (tmp_path / reference.path).read_bytes(),
+            folder=tmp_path / "src",
+            epoch=EPOCH,
+        )
+    finally:
+        os.umask(old)
+    found = {path.name: path.stat() for path in (tree, *tree.rglob("*"))}
+    assert "tool.py" in found
+    assert {int(each.st_mtime) for each in found.values()} == {EPOCH}
+    assert {each.st_mode & 0o777 for each in found.values()} == {0o644, 0o755}
 
 
 def test_no_network(tmp_path: Path, sdist: Sdist) -> None:

@@ -13,7 +13,6 @@ from reproducer.build.component import build_component
 from reproducer.build.environment import Wheel, make_environment
 from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.lock import Build, Component, SdistSource
-from reproducer.fetch.indexes import Indexes
 
 SDIST = "sglang-0.5.10.post1.tar.gz"
 SDIST_SHA256 = "01f7adfe"
@@ -59,6 +58,8 @@ def test_two_folders_same_bytes(tmp_path: Path) -> None:
 
 def fetch_sdist(folder: Path) -> Path:
     """The source distribution, from the user's indexes; pip would run its build to read its metadata."""
+    from reproducer.fetch.indexes import Indexes
+
     indexes = Indexes.from_user()
     finder = PackageFinder(
         index_urls=list(indexes.index_urls), find_links=list(indexes.find_links), no_binary=["sglang"]

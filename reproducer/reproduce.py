@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
 from reproducer.build import build
+from reproducer.canonical import content_digest
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
 from reproducer.documents.verdict import Check, Verdict
@@ -209,6 +210,7 @@ def _counted(checks: tuple[Check, ...]) -> str:
 
 
 def bundle_folder(evidence: Path, opened: OpenedLock, receipts: tuple[AnyReceipt, ...]) -> Path:
-    """A new folder for a bundle: below the lock's name, by the time of the last receipt and the lock digest."""
+    """A new folder for a bundle: below the lock's name, by the time of the last receipt and a digest of them all."""
     stamp = max(receipt.created for receipt in receipts).replace("-", "").replace(":", "")
-    return evidence / opened.lock.name / f"{stamp}-{opened.digest[:12]}"
+    digest = content_digest(sorted(receipt.digest for receipt in receipts))
+    return evidence / opened.lock.name / f"{stamp}-{digest[:12]}"

@@ -18,7 +18,7 @@ from reproducer.cli.front import (
     ledger_of,
     open_store,
 )
-from reproducer.errors import UsageError
+from reproducer.errors import DriftError, UsageError
 
 if TYPE_CHECKING:
     from reproducer.documents.opened import OpenedLock
@@ -40,6 +40,10 @@ def verify(
         Path | None,
         typer.Option("--key", help="The signer's public key (PEM), had from the signer and not the bundle."),
     ] = None,
+    lock_digest: Annotated[
+        str | None,
+        typer.Option("--lock-digest", metavar="HEX", help="The bundle must be of the lock with this digest."),
+    ] = None,
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -50,7 +54,7 @@ def verify(
     from reproducer.cli.show import verdict_table
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    verdict = _verdict(bundle, key, lock_path, store)
+    verdict = _verdict(bundle, key, lock_path, store, lock_digest)
     front.emit(
         {
             "verdict": verdict.word,
@@ -128,7 +132,9 @@ def report(
     front.emit({"report": text, "subject": opened.digest, "verdict": verdict.word}, text)
 
 
-def _verdict(bundle: Path | None, key: Path | None, lock_path: Path, store: Path | None) -> "Verdict":
+def _verdict(
+    bundle: Path | None, key: Path | None, lock_path: Path, store: Path | None, lock_digest: str | None = None
+) -> "Verdict":
     """The verdict over a bundle, a folder of receipts, or the newest receipts in the store."""
     from reproducer.attest.keys import PublicKey
     from reproducer.documents.opened import open_lock
@@ -140,10 +146,13 @@ def _verdict(bundle: Path | None, key: Path | None, lock_path: Path, store: Path
     if bundle is not None and not bundle.is_dir():
         raise UsageError("there is no bundle here", where=str(bundle), todo="name the folder of a bundle")
     if bundle is not None and (bundle / "index.json").exists():
-        return verify_bundle(bundle, PublicKey.from_file(key) if key is not None else None)
+        trusted = PublicKey.from_file(key) if key is not None else None
+        return verify_bundle(bundle, trusted, expected_lock=lock_digest)
     if key is not None:
         raise UsageError("receipts outside a bundle carry no signature", todo="leave --key out, or name a bundle")
     opened = open_lock(lock_path)
+    if lock_digest is not None and lock_digest != opened.digest:
+        raise DriftError("the lock is another one", where=str(lock_path), why=f"its digest is {opened.digest}")
     opened.check_files()
     receipts = Ledger(bundle).receipts() if bundle is not None else _newest(opened, store)
     return Verdict(checks=verify_receipts(opened, receipts))

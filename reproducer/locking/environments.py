@@ -102,7 +102,7 @@ class Resolver:
         own = self.indexes
         status, output, faults = self._compile(requirements, kept, own, dependencies=dependencies)
         hinted = own.with_hints(request.indexes)
-        if status and hinted != own and not self.offline:
+        if status and hinted != own and not self.offline and not _UNREACHED.search(faults):
             status, output, faults = self._compile(requirements, kept, hinted, dependencies=dependencies)
         if status:
             raise self._fault(request, faults)

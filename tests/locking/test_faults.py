@@ -95,13 +95,18 @@ def test_only_source_distribution_is_no_wheel(project: Any) -> None:
         project.lock()
 
 
-def test_unreachable_index_is_not_checked(fresh: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index that does not answer is a fault of the machine, and its password is not shown."""
+def test_unreachable_index_is_not_checked(
+    fresh: Any, monkeypatch: pytest.MonkeyPatch, serving: Any, tmp_path: Path
+) -> None:
+    """An index that does not answer is a fault of the machine: no password is shown, no hinted index is asked."""
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
+    hinted = serving(tmp_path / "hinted")
+    fresh.edit('requirements = ["alpha>=1"]', f'requirements = ["alpha>=1"]\nindexes = ["{hinted.url}"]')
     indexes = Indexes(index_urls=("http://me:secret@127.0.0.1:1/simple",), timeout=2)
     with pytest.raises(NotCheckedError) as caught:
         fresh.lock(indexes=indexes)
     assert caught.value.exit_code == 96
+    assert hinted.asked == []
     assert "secret" not in str(caught.value)
 
 

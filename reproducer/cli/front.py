@@ -80,7 +80,7 @@ class Front:
         else:
             from rich.console import Console
 
-            Console(highlight=False, soft_wrap=not sys.stdout.isatty()).print(shown)
+            Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(shown)
         sys.stdout.flush()
 
     def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:

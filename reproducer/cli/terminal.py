@@ -46,7 +46,7 @@ class Terminal:
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.console = Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+        self.console = Console(stderr=True, highlight=False, markup=False, soft_wrap=not sys.stderr.isatty())
         self._progress: Progress | None = None
         self._open = 0
         self._lock = threading.Lock()

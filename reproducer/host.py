@@ -1,6 +1,7 @@
 """What the machine is, read from the system itself, without names or addresses."""
 
 import os
+import re
 import platform
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ def host_facts(folder: Path) -> HostFacts:
     model, flags = _processor()
     return HostFacts(
         platform=host_platform(),
-        kernel=os.uname().release,
+        kernel=_kernel_version(os.uname().release),
         cpu=model,
         cpu_count=os.cpu_count() or 0,
         cpu_flags=flags,
@@ -65,3 +66,9 @@ def filesystem(folder: Path) -> str:
         if front.split()[2:3] == [wanted] and back:
             return back.split()[0]
     return "unknown"
+
+
+def _kernel_version(release: str) -> str:
+    """The numbers of a kernel release; what a distributor or an owner appends may name the place it runs in."""
+    match = re.match(r"\d+(\.\d+)*", release)
+    return match.group() if match else "unknown"

@@ -1,8 +1,8 @@
 """What the machine is, read from the system itself, without names or addresses."""
 
 import os
-import re
 import platform
+import re
 from functools import cache
 from pathlib import Path
 

@@ -13,6 +13,7 @@ from reproducer.documents.receipts import Boot
 from reproducer.launch.supervisor import descendants, send_signal, start_ticks
 
 TOKEN_VARIABLE = "PENNY_LAUNCH"  # noqa: S105  the name of a variable
+LOG_HEADER = "penny launch "
 _SWEEP_S = 5.0
 
 
@@ -90,7 +91,8 @@ def command_line(pid: int) -> str:
 def sweep(token: str, log: Path | None, *, seconds: float = _SWEEP_S) -> int:
     """Kill what a launch left behind after its supervisor was killed; returns how many processes that were.
 
-    They are known by the launch's token in their environment, or by writing their output to the launch's own log.
+    They are known by the launch's token in their environment, or by writing their output to the launch's own log, which
+    begins with the token.
     """
     killed: set[int] = set()
     deadline = time.monotonic() + seconds
@@ -108,11 +110,7 @@ def sweep(token: str, log: Path | None, *, seconds: float = _SWEEP_S) -> int:
 def _marked(token: str, log: Path | None) -> list[Process]:
     """Every process of a launch, by its marks."""
     mark = f"{TOKEN_VARIABLE}={token}".encode()
-    try:
-        status = log.stat() if log is not None else None
-    except OSError:
-        status = None
-    file = (status.st_dev, status.st_ino) if status is not None else None
+    file = _identity(log, token) if log is not None else None
     found = []
     for name in os.listdir("/proc"):  # noqa: PTH208  names only, many of them
         if not name.isdigit() or int(name) == os.getpid():
@@ -121,6 +119,22 @@ def _marked(token: str, log: Path | None) -> list[Process]:
         if each is not None and (_has_mark(each.pid, mark) or (file is not None and _writes_to(each.pid, file))):
             found.append(each)
     return found
+
+
+def log_header(token: str) -> bytes:
+    """The first line of a launch's log: a log that another launch has replaced does not begin with it."""
+    return f"{LOG_HEADER}{token}\n".encode()
+
+
+def _identity(log: Path, token: str) -> tuple[int, int] | None:
+    """Device and inode of a launch's log; None where that file is gone or another launch's."""
+    try:
+        with log.open("rb") as file:
+            header = log_header(token)
+            status = os.fstat(file.fileno())
+            return (status.st_dev, status.st_ino) if file.read(len(header)) == header else None
+    except OSError:
+        return None
 
 
 def _has_mark(pid: int, mark: bytes) -> bool:

@@ -10,6 +10,7 @@ from reproducer.errors import NotCheckedError, PennyError
 from reproducer.launch.ports import HOST
 from reproducer.launch.processes import Process, machine_boot, sweep
 from reproducer.launch.supervised import AFTER_GRACE_S
+from reproducer.launch.turn import tidy
 from reproducer.progress import Reporter
 
 _LARGEST = 65536
@@ -44,6 +45,7 @@ class ServerRecord(Document):
     lock_name: Text
     lock_digest: Sha256
     namespace: Text
+    namespace_root: Text
     log: Text
     token: Text
     grace_s: float
@@ -98,6 +100,7 @@ def servers(store: HasRoot) -> tuple[ServerRecord, ...]:
         else:
             if record.machine_boot == machine_boot():
                 sweep(record.token, Path(record.log))
+            tidy(Path(record.namespace_root), record.token)
             path.unlink(missing_ok=True)
     return tuple(sorted(found, key=lambda record: (record.start_ticks, record.pid)))
 

@@ -180,7 +180,7 @@ class _Launch:
             facts = {"token": private.token, "log": str(self.log.absolute()), "private": str(private.folder)}
             turn.describe(pid=os.getpid(), url=url, detached=detach, **facts)
             private.make()
-            log = create_log(self.log)
+            log = create_log(self.log, private.token)
             record = record_path(self.store, private.token) if self.store is not None else None
             order = Order(
                 argv=self.plan.argv(port),
@@ -260,6 +260,7 @@ class _Launch:
             lock_name=self.opened.lock.name,
             lock_digest=self.opened.digest,
             namespace=self.namespace.name,
+            namespace_root=str(self.namespace_root.absolute()),
             log=str(order.log_path),
             token=order.token,
             grace_s=order.grace_s,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reproducer.engines.interface import Engine, replaced
 from reproducer.errors import NotCheckedError
+from reproducer.launch.processes import LOG_HEADER, log_header
 
 _TAIL = 64 << 10
 _LONGEST_LINE = 240
@@ -16,8 +17,8 @@ _SHOWN_LINES = 6
 _CONTROL = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def create_log(path: Path) -> int:
-    """A new, private log file at `path`, open for appending; an earlier one there is replaced, not written to.
+def create_log(path: Path, token: str) -> int:
+    """A new, private log at `path`, open for appending, its first line the launch's token; an earlier one is replaced.
 
     Raises:
         NotCheckedError: it cannot be made.
@@ -25,9 +26,12 @@ def create_log(path: Path) -> int:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        log = os.open(path, flags, 0o600)
+        os.write(log, log_header(token))
     except OSError as error:
         raise NotCheckedError("the log cannot be written", where=str(path), why=error.strerror or str(error)) from error
+    return log
 
 
 def read_head(path: Path) -> tuple[str, str]:
@@ -57,7 +61,11 @@ def last_words(path: Path, engine: Engine, values: Mapping[str, str]) -> str:
             text = file.read(_TAIL).decode("utf-8", errors="replace")
     except OSError:
         text = ""
-    lines = [replaced(line.strip(), values) for line in lines_of(text) if line.strip() and not engine.is_noise(line)]
+    lines = [
+        replaced(line.strip(), values)
+        for line in lines_of(text)
+        if line.strip() and not line.startswith(LOG_HEADER) and not engine.is_noise(line)
+    ]
     told = " | ".join(lines[-_SHOWN_LINES:])
     return f"the log ends: {told}" if told else "the log says nothing"
 

@@ -78,6 +78,22 @@ def take_turn(root: Path, *, reporter: Reporter) -> Turn:
         time.sleep(_POLL_S)
 
 
+def tidy(root: Path, token: str) -> None:
+    """Clean up after one launch in the namespace of folder `root`, if nobody had the turn since."""
+    path = root.parent / f".{root.name}.server"
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    turn = Turn(path, handle)
+    facts = _facts(handle)
+    if facts.get("token") == token and _locked(handle, path):
+        _clean_up_after(facts)
+        turn.release()
+    else:
+        turn.hand_over()
+
+
 def _locked(handle: int, path: Path) -> bool:
     """Whether this handle now holds the lock of the file that lies at `path`."""
     try:

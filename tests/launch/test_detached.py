@@ -102,10 +102,21 @@ def test_supervisor_of_detached_server_killed(bench: "Bench") -> None:
     assert record.supervisor.wait(5)
     assert record.server.wait(5)
     assert bench.left() != set()
+    assert len(bench.lock_files()) == 1
     assert servers(bench.store) == ()
     assert bench.left() == set()
-    with bench.run():
-        pass
+    assert bench.lock_files() == []
+    assert not bench.private().exists()
+
+
+def test_tidying_leaves_a_successor_alone(bench: "Bench") -> None:
+    """Sweeping the record of a dead server does not touch the turn of a server that came after it."""
+    with bench.run() as server:
+        write_record(bench.store, some_record(bench))
+        assert servers(bench.store) == ()
+        assert len(bench.lock_files()) == 1
+        assert bench.private().is_dir()
+        assert server.alive()
 
 
 def test_two_at_once(bench: "Bench") -> None:
@@ -147,6 +158,7 @@ def some_record(bench: "Bench", **changes: object) -> ServerRecord:
         "lock_name": "stand-in",
         "lock_digest": "0" * 64,
         "namespace": bench.namespace.name,
+        "namespace_root": str(bench.root),
         "log": str(bench.log),
         "token": "f" * 32,
         "grace_s": 1.0,

@@ -4,8 +4,10 @@ Closed world: what no rule makes neutral is `cache-identity`. A rule that makes 
 holds for every value it may take.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import NamedTuple
 
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Lock
@@ -27,6 +29,8 @@ _REPOSITORY = "text for people, which the engine does not open"
 _MEASURE = "what is asked of the running server, after everything that shapes a page is fixed"
 _THRESHOLD = "what counts as good enough, not what is computed"
 UNLISTED = "no rule lists it as neutral"
+_UNLISTED = Meaning("cache-identity", UNLISTED)
+_SEPARATOR = "\0"
 
 # (pattern, class, reason); `*` stands for one part of a path, `**` at the end for any rest. The first that fits counts.
 RULES: tuple[tuple[str, Consequence, str], ...] = (
@@ -122,29 +126,42 @@ def rule(path: Path, engine: str) -> Meaning:
     match path:
         case ("launch", part, name) if (found := _launch(engine).get((part, name))) is not None:
             return found
-    for pattern, meaning in _by_root().get(path[0], ()):
-        if _fits(pattern, path):
-            return meaning
-    return Meaning("cache-identity", UNLISTED)
+    rules = _rules().get(path[0])
+    hit = rules.pattern.fullmatch(_SEPARATOR.join(path)) if rules else None
+    return rules.meanings[hit.lastgroup] if rules and hit and hit.lastgroup else _UNLISTED
 
 
-def _fits(pattern: Path, path: Path) -> bool:
-    if pattern[-1] == "**":
-        pattern = pattern[:-1]
-        if len(path) < len(pattern):
-            return False
-    elif len(path) != len(pattern):
-        return False
-    return all(part in ("*", given_part) for part, given_part in zip(pattern, path, strict=False))
+class _Rules(NamedTuple):
+    """The rules over one key of the lock as one expression; the group that matched says which rule it was."""
+
+    pattern: re.Pattern[str]
+    meanings: Mapping[str, Meaning]
 
 
 @cache
-def _by_root() -> Mapping[str, tuple[tuple[Path, Meaning], ...]]:
-    found: dict[str, tuple[tuple[Path, Meaning], ...]] = {}
+def _rules() -> Mapping[str, _Rules]:
+    by_root: dict[str, list[tuple[str, Meaning]]] = {}
     for pattern, consequence, reason in RULES:
-        parts = tuple(pattern.split("/"))
-        found[parts[0]] = (*found.get(parts[0], ()), (parts, Meaning(consequence, reason)))
-    return found
+        parts = pattern.split("/")
+        by_root.setdefault(parts[0], []).append((_expression(parts), Meaning(consequence, reason)))
+    return {
+        root: _Rules(
+            re.compile("|".join(f"(?P<r{index}>{text})" for index, (text, _) in enumerate(rules)), re.DOTALL),
+            {f"r{index}": meaning for index, (_, meaning) in enumerate(rules)},
+        )
+        for root, rules in by_root.items()
+    }
+
+
+def _expression(parts: Sequence[str]) -> str:
+    """A pattern as a regular expression over the parts of a path joined by NUL, which stands in no part."""
+    text = ""
+    for index, part in enumerate(parts):
+        separator = _SEPARATOR if index else ""
+        text += {"*": f"{separator}[^{_SEPARATOR}]*", "**": f"(?:{_SEPARATOR}.*)?"}.get(
+            part, separator + re.escape(part)
+        )
+    return text
 
 
 @cache

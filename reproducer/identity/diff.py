@@ -10,11 +10,10 @@ from typing import Any
 
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
-from reproducer.identity.classes import Classes
 from reproducer.identity.evidence import invalidated, must_rebuild
-from reproducer.identity.factors import Factor, Path, flatten, is_unknown, name_of
+from reproducer.identity.factors import Factor, Path, is_unknown, name_of
 from reproducer.identity.meaning import WORST_FIRST, Consequence, Meaning, worst
-from reproducer.identity.namespace import Namespace, derive
+from reproducer.identity.namespace import Namespace, Reading, namespace_of
 from reproducer.identity.packages import package_changes
 from reproducer.identity.patches import patch_changes
 
@@ -95,9 +94,8 @@ def diff(a: Lock | OpenedLock, b: Lock | OpenedLock) -> Diff:
     Raises:
         InvalidDocumentError: one of them has no namespace (see `derive`).
     """
-    one, two = _lock(a), _lock(b)
-    namespaces = derive(one), derive(two)
-    sides = _Side(one), _Side(two)
+    sides = Reading(_lock(a)), Reading(_lock(b))
+    namespaces = namespace_of(sides[0]), namespace_of(sides[1])
     found = dict(_changes(*sides))
     if namespaces[0].digest != namespaces[1].digest:
         found.update(_unknowns(*sides, found))
@@ -106,34 +104,20 @@ def diff(a: Lock | OpenedLock, b: Lock | OpenedLock) -> Diff:
     found.update({path: (old, new, _of_environment(sides, path)) for path, (old, new) in told.items()})
     changes = [Change(name_of(path), old, new, *meaning) for path, (old, new, meaning) in found.items()]
     changes.sort(key=lambda change: (WORST_FIRST.index(change.consequence), change.path))
-    asked = tuple(measure.id for measure in one.qualification.measures)
+    asked = tuple(measure.id for measure in sides[0].lock.qualification.measures)
     return Diff(*namespaces, tuple(changes), rebuild, invalidated(found, asked, rebuild=rebuild), not_compared)
 
 
 Found = Mapping[Path, tuple[Any, Any, Meaning]]
 
 
-class _Side:
-    """One lock with its facts; patches apart, because their places shift."""
-
-    def __init__(self, lock: Lock) -> None:
-        self.lock = lock
-        self.classes = Classes(lock)
-        self.facts = flatten(lock)
-
-    def meaning(self, path: Path) -> Meaning | None:
-        """What a fact of this side means; None where it is not there."""
-        factor = self.facts.get(path)
-        return None if factor is None else self.classes.of(path, factor)
-
-
-def _changes(one: _Side, two: _Side) -> Iterator[tuple[Path, tuple[Any, Any, Meaning]]]:
+def _changes(one: Reading, two: Reading) -> Iterator[tuple[Path, tuple[Any, Any, Meaning]]]:
     differing = [path for path in {**one.facts, **two.facts} if not _same(one.facts.get(path), two.facts.get(path))]
     told = set(differing)
     for path in differing:
         if _is_patch(path) or _follows_digest(path, told):
             continue
-        meanings = tuple(each for each in (one.meaning(path), two.meaning(path)) if each is not None)
+        meanings = tuple(each for each in (one.meanings.get(path), two.meanings.get(path)) if each is not None)
         meaning = worst(meanings)
         if path[:2] == ("launch", "arguments") and meaning.neutral:
             meaning = _of_request(one, two, path, told) or meaning
@@ -143,7 +127,9 @@ def _changes(one: _Side, two: _Side) -> Iterator[tuple[Path, tuple[Any, Any, Mea
 
 def _same(before: Factor | None, after: Factor | None) -> bool:
     """Equal in type and value; -0.0 is not 0.0, because the encoding tells them apart."""
-    return before == after and repr(before) == repr(after)
+    if before != after or before is None:
+        return before is after
+    return before.kind not in ("float", "list") or repr(before) == repr(after)
 
 
 def _is_patch(path: Path) -> bool:
@@ -156,29 +142,31 @@ def _follows_digest(path: Path, told: set[Path]) -> bool:
     return last in ("size", "member_size") and (*path[:-1], last.replace("size", "sha256")) in told
 
 
-def _of_request(one: _Side, two: _Side, path: Path, told: set[Path]) -> Meaning | None:
+def _of_request(one: Reading, two: Reading, path: Path, told: set[Path]) -> Meaning | None:
     """A request that an effective value stands for means what the change of that value means."""
     for side in (one, two):
         field = side.classes.effective_of(path[2])
         if field is not None and (effective := ("launch", "effective", field)) in told:
-            return worst(tuple(each for each in (one.meaning(effective), two.meaning(effective)) if each is not None))
+            return worst(
+                tuple(each for each in (one.meanings.get(effective), two.meanings.get(effective)) if each is not None)
+            )
     return None
 
 
-def _unknowns(one: _Side, two: _Side, found: Found) -> Iterator[tuple[Path, tuple[Any, Any, Meaning]]]:
+def _unknowns(one: Reading, two: Reading, found: Found) -> Iterator[tuple[Path, tuple[Any, Any, Meaning]]]:
     """What nobody knows on either side; it is taken for different, because it may be."""
     for path, fact in one.facts.items():
-        meaning = one.meaning(path)
+        meaning = one.meanings.get(path)
         shared = path in two.facts and path not in found and meaning is not None and not meaning.neutral
         if shared and is_unknown(path, fact):
             why = "nobody knows the value, so it is not taken for the same in two locks"
             yield path, (fact.plain(), two.facts[path].plain(), Meaning("cache-identity", why))
 
 
-def _of_environment(sides: tuple[_Side, _Side], path: Path) -> Meaning:
+def _of_environment(sides: tuple[Reading, Reading], path: Path) -> Meaning:
     """What a package's change means: what its environment's means."""
     pylock = (*path[:2], "pylock", "sha256")
-    return worst(tuple(each for side in sides if (each := side.meaning(pylock)) is not None))
+    return worst(tuple(each for side in sides if (each := side.meanings.get(pylock)) is not None))
 
 
 def _plain(factor: Factor | None) -> Any:

@@ -8,8 +8,8 @@ of a list are named by what identifies them, so that their order does not count;
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
@@ -34,14 +34,13 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(NamedTuple):
     """One typed value.
 
     Attributes:
         kind: the type; values of two kinds are never the same factor.
-        value: the value; lower-case hex for a digest, None where unset, a tuple of factors for a list, and the lock
-            digest for what is unknown.
+        value: the value; lower-case hex for a digest, None where unset, a tuple of factors for a list, and a digest
+            over all facts of the lock for what is unknown.
     """
 
     kind: Kind
@@ -84,7 +83,12 @@ def flatten(lock: Lock) -> dict[Path, Factor]:
 
 def name_of(path: Path) -> str:
     """The name of a path: parts joined by dots, a part that is no plain word quoted as in JSON; no two share one."""
-    return ".".join(part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False) for part in path)
+    return ".".join(map(_part, path))
+
+
+@lru_cache(maxsize=4096)
+def _part(part: str) -> str:
+    return part if _BARE.fullmatch(part) else json.dumps(part, ensure_ascii=False)
 
 
 def is_unknown(path: Path, factor: Factor) -> bool:

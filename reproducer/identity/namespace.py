@@ -16,7 +16,7 @@ from reproducer.identity.factors import Factor, Path, flatten, is_unknown, name_
 from reproducer.identity.meaning import Meaning
 from reproducer.identity.root import open_root, pages_of
 
-__all__ = ["Namespace", "derive", "open_root", "pages_of"]
+__all__ = ["Namespace", "Reading", "derive", "namespace_of", "open_root", "pages_of"]
 
 _DIGITS = 12
 
@@ -65,22 +65,44 @@ def derive(lock: Lock) -> Namespace:
     Raises:
         InvalidDocumentError: two entries of the lock have one name, or a checkpoint or source names no file.
     """
-    classes = Classes(lock)
+    return namespace_of(Reading(lock))
+
+
+def namespace_of(reading: "Reading") -> Namespace:
+    """The namespace of a lock that is already read; raises as `derive` does."""
     factors: dict[str, Factor] = {}
     neutral: dict[str, Meaning] = {}
-    for path, fact in flatten(lock).items():
-        meaning = classes.of(path, fact)
+    unknown: list[str] = []
+    for path, fact in reading.facts.items():
+        name, meaning = name_of(path), reading.meanings[path]
         if meaning.neutral:
-            neutral[name_of(path)] = meaning
+            neutral[name] = meaning
         else:
-            factors[name_of(path)] = _known(path, fact, lock)
+            factors[name] = fact
+            if is_unknown(path, fact):
+                unknown.append(name)
+    if unknown:  # all facts of this lock stand for what nobody knows: no other lock has them
+        everything = digest({name_of(path): fact for path, fact in reading.facts.items()})
+        factors.update(dict.fromkeys(unknown, Factor("unknown", everything)))
     whole = digest(factors)
-    return Namespace(f"{_slug(lock)}-{whole[:_DIGITS]}", whole, factors, neutral)
+    return Namespace(f"{_slug(reading.lock)}-{whole[:_DIGITS]}", whole, factors, neutral)
 
 
-def _known(path: Path, fact: Factor, lock: Lock) -> Factor:
-    """The fact; where nobody knows the value, the lock's digest instead, which no other lock has."""
-    return Factor("unknown", lock.digest) if is_unknown(path, fact) else fact
+class Reading:
+    """A lock with its facts and what each of them means.
+
+    Attributes:
+        lock: the lock.
+        classes: the classification of its facts.
+        facts: every fact by its path.
+        meanings: the meaning of each fact by its path.
+    """
+
+    def __init__(self, lock: Lock) -> None:
+        self.lock = lock
+        self.classes = Classes(lock)
+        self.facts: dict[Path, Factor] = flatten(lock)
+        self.meanings = {path: self.classes.of(path, fact) for path, fact in self.facts.items()}
 
 
 def _slug(lock: Lock) -> str:

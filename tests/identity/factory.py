@@ -4,12 +4,9 @@ import hashlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import pytest
-
 from reproducer.documents.lock import Lock
 
 Edit: TypeAlias = Callable[[dict[str, Any]], object]
-MakeLock: TypeAlias = Callable[..., Lock]
 
 
 def sha256(text: str) -> str:
@@ -173,14 +170,9 @@ def lock_of(data: dict[str, Any]) -> Lock:
     return Lock.from_data(data, where="test")
 
 
-@pytest.fixture
-def make_lock() -> MakeLock:
-    """`make_lock(edit, ...)`: the lock with edits to its plain data."""
-
-    def make(*edits: Edit) -> Lock:
-        data = lock_data()
-        for edit in edits:
-            edit(data)
-        return lock_of(data)
-
-    return make
+def make_lock(*edits: Edit) -> Lock:
+    """The lock with edits to its plain data."""
+    data = lock_data()
+    for edit in edits:
+        edit(data)
+    return lock_of(data)

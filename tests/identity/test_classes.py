@@ -1,0 +1,110 @@
+"""The classification itself: closed, reasoned, and every rule of some use."""
+
+import re
+
+import pytest
+
+from reproducer.engines.sglang_arguments import FIELD_OF_FLAG, REFUSED
+from reproducer.identity.classes import RULES, UNLISTED, rule
+from reproducer.identity.factors import flatten
+from reproducer.identity.meaning import WORST_FIRST, Meaning, worst
+from reproducer.identity.namespace import derive
+from reproducer.identity.sglang_table import ARGUMENTS, VARIABLES
+from tests.identity.factory import make_lock, sha256
+
+FILES = ("chat_template.jinja", "chat_template.json", "README.md", "LICENSE", ".gitattributes")
+
+
+def test_every_rule_decides_something() -> None:
+    """No rule is hidden behind an earlier one: each is the one that decides for some fact of a full lock."""
+    lock = make_lock(
+        lambda data: data["checkpoints"][0]["files"].extend(
+            {"path": name, "sha256": sha256(name), "size": 1} for name in FILES
+        )
+    )
+    decided = {rule(path, "sglang") for path in flatten(lock)}
+
+    idle = [
+        pattern
+        for pattern, consequence, reason in RULES
+        if Meaning(consequence, reason) not in decided
+        # What stands there alone for the day on which a lock says more of it.
+        and pattern not in {"components/*/patches/**", "checkpoints/**"}
+    ]
+    assert idle == []
+
+
+def test_a_rule_for_a_file_is_for_the_top_of_the_checkpoint_only() -> None:
+    """A file of the same name in a folder, or with another ending, is unclassified and therefore a factor."""
+    top = ("checkpoints", "target", "files", "tokenizer_config.json", "sha256")
+
+    assert rule(top, "sglang").consequence == "behaviour"
+    for name in ("vision/tokenizer_config.json", "tokenizer_config.json.bak", "Tokenizer_config.json"):
+        assert rule((*top[:3], name, top[4]), "sglang").consequence == "cache-identity"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("launch", "arguments", "never-heard-of"),
+        ("launch", "environment", "SGLANG_NEVER_HEARD_OF"),
+        ("launch", "effective", "never_heard_of"),
+        ("never", "heard", "of"),
+        ("toolchain", "linker", "version"),
+    ],
+)
+def test_what_nobody_has_classified_is_a_factor(path: tuple[str, ...]) -> None:
+    """The closed world, wherever a new name stands."""
+    assert rule(path, "sglang") == Meaning("cache-identity", UNLISTED)
+
+
+def test_an_engine_without_a_table_has_no_neutral_argument() -> None:
+    """A table speaks for its own engine only."""
+    assert rule(("launch", "arguments", "log-level"), "sglang").neutral
+    assert not rule(("launch", "arguments", "log-level"), "another").neutral
+
+
+def test_the_tables_are_well_formed() -> None:
+    """Names that a lock can carry, classes of the design, a reason for each entry, sorted for review."""
+    assert list(ARGUMENTS) == sorted(ARGUMENTS)
+    assert list(VARIABLES) == sorted(VARIABLES)
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", name) for name in ARGUMENTS)
+    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in VARIABLES)
+    assert all(
+        consequence in WORST_FIRST and reason for consequence, reason in [*ARGUMENTS.values(), *VARIABLES.values()]
+    )
+
+
+def test_flags_of_one_field_have_one_class() -> None:
+    """Two spellings of a flag mean the same."""
+    for alias, field in FIELD_OF_FLAG.items():
+        flag = field.replace("_", "-")
+        if alias in ARGUMENTS and flag in ARGUMENTS:
+            assert ARGUMENTS[alias] == ARGUMENTS[flag]
+
+
+def test_what_penny_sets_itself_never_counts() -> None:
+    """Host and port are neutral even where a lock would carry them."""
+    for flag in REFUSED.keys() & {"host", "port"}:
+        assert rule(("launch", "arguments", flag), "sglang").consequence == "operational"
+
+
+def test_the_worst_of_several_classes_is_the_one_that_costs_most() -> None:
+    """In the order of the design."""
+    meanings = tuple(Meaning(consequence, "") for consequence in WORST_FIRST)
+
+    assert worst(meanings[::-1]).consequence == "cache-identity"
+    assert worst(meanings[:2:-1]).consequence == "performance"
+
+
+def test_a_false_flag_is_as_good_as_none() -> None:
+    """The argument list is the same with and without it, so the namespace is."""
+    lock = make_lock()
+    launch = lock.launch.model_copy(update={"arguments": {**lock.launch.arguments, "enable-new-thing": False}})
+    off = lock.model_copy(update={"launch": launch})
+    on = lock.model_copy(
+        update={"launch": launch.model_copy(update={"arguments": {**launch.arguments, "enable-new-thing": True}})}
+    )
+
+    assert derive(off).digest == derive(lock).digest
+    assert derive(on).digest != derive(lock).digest

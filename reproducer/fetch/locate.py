@@ -21,10 +21,17 @@ class SourceFaultError(Exception):
 
 
 class Locator:
-    """All sources of a user, in order, with the faults they showed."""
+    """All sources of a user, in order, with the faults they showed.
 
-    def __init__(self, indexes: Indexes, web: Web) -> None:
+    Args:
+        indexes: the sources.
+        web: the client.
+        only: the file names that matter, None for all; pages name thousands, and they are kept for the whole run.
+    """
+
+    def __init__(self, indexes: Indexes, web: Web, *, only: frozenset[str] | None = None) -> None:
         self._web = web
+        self._only = only
         self._sources = [
             *((url, True) for url in indexes.find_links),
             *((url, False) for url in indexes.index_urls),
@@ -86,6 +93,8 @@ class Locator:
         except BaseException:
             mine.set_result(())
             raise
+        if self._only is not None:
+            found = tuple(each for each in found if each.filename in self._only)
         mine.set_result(found)
         return found
 

@@ -22,7 +22,7 @@ from reproducer.store.hashing import workers_here
 Choices = tuple[Artefact, ...]
 T = TypeVar("T")
 R = TypeVar("R")
-_ASKING = 16
+_ASKING = 12
 _BRINGING = 6
 _SPARE_BYTES = 16 << 20
 
@@ -50,11 +50,12 @@ class _Search:
     artefact: Artefact | None = None
     rest: Iterator[tuple[Artefact, Candidate]] = field(default_factory=lambda: iter(()))
     drifts: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    faults: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def label(self) -> str:
-        return " or ".join(choice.filename for choice in self.choices)
+        others = len(self.choices) - 1
+        return self.choices[0].filename + (f" (or {others} other{'s' if others > 1 else ''})" if others else "")
 
 
 def fetch_artefacts(
@@ -129,9 +130,10 @@ def _bring_all(
 ) -> int:
     """Find everything first, then check for room, then transfer; returns the bytes that were transferred."""
     web = Web(indexes, patience=patience)
-    locator = Locator(indexes, web)
+    todo = list(searches.values())
+    names = frozenset(artefact.filename for search in todo for artefact in search.choices)
+    locator = Locator(indexes, web, only=names)
     try:
-        todo = list(searches.values())
         with reporter.task("finding files", len(todo), "packages") as task:
             guard = Lock()
 
@@ -179,15 +181,14 @@ def _find(search: _Search, locator: Locator) -> None:
 def _bring(search: _Search, transfer: Transfer, locator: Locator, reporter: Reporter) -> int:
     """Try place after place until one serves the right bytes; returns the bytes transferred, 0 where none does."""
     for artefact, candidate in search.rest:
-        label = f"{artefact.filename} from {candidate.source}"
         try:
             brought = transfer.bring(artefact, candidate)
         except MismatchError as error:
             search.drifts.append(_drift(artefact, error.got, candidate.source))
             reporter.detail(search.drifts[-1])
         except NoBytesError as error:
-            search.faults.append(f"{label}: {error}")
-            reporter.detail(search.faults[-1])
+            search.faults.append((artefact.filename, f"{candidate.source}: {error}"))
+            reporter.detail(f"{artefact.filename} from {candidate.source}: {error}")
         else:
             if candidate.yanked is not None:
                 reason = f": {candidate.yanked}" if candidate.yanked else ""
@@ -219,7 +220,7 @@ def _complain(searches: Sequence[_Search], locator: Locator) -> None:
     if not failed:
         return
     drifts = [line for search in failed for line in dict.fromkeys(search.drifts)]
-    faults = [line for search in failed for line in dict.fromkeys(search.faults)]
+    faults = _grouped(fault for search in failed for fault in search.faults)
     sources = [f"{source}: {reason}" for source, reason in sorted(locator.faults.items())]
     nowhere = [search for search in failed if not search.drifts]
     why = "; ".join([*drifts, *faults, *sources]) or "no index and no find-links of yours has it"
@@ -237,6 +238,16 @@ def _complain(searches: Sequence[_Search], locator: Locator) -> None:
     if drifts:
         error.exit_code = (Outcome.INPUTS_DRIFTED | Outcome.NOT_CHECKED).exit_code
     raise error
+
+
+def _grouped(faults: Iterable[tuple[str, str]]) -> list[str]:
+    """One line for each reason, however many files it hit."""
+    files: dict[str, list[str]] = {}
+    for filename, reason in faults:
+        files.setdefault(reason, []).append(filename)
+    return [
+        f"{names[0] if len(names) == 1 else f'{len(names)} files'} from {reason}" for reason, names in files.items()
+    ]
 
 
 def _missing(searches: Iterable[_Search], one: str, more: str) -> str:

@@ -17,7 +17,7 @@ _LARGEST_SIZE = 2**53 - 1
 _LONGEST_URL = 8192
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """One file that a source offers.
 

@@ -182,6 +182,9 @@ class Web:
             client = self._client
         try:
             request = client.build_request("GET", url, headers=headers)
+        except (httpx.InvalidURL, UnicodeError, ValueError) as error:
+            raise WebFaultError(f"the URL {redacted(url)} is malformed", passing=False) from error
+        try:
             response = client.send(request, stream=True)
             for _ in range(_MOST_REDIRECTS):
                 following = response.next_request
@@ -206,7 +209,7 @@ class Web:
         except httpx.UnsupportedProtocol as error:
             raise WebFaultError("the scheme of the URL is not supported", passing=False) from error
         except httpx.TransportError as error:
-            raise WebFaultError(_transport_reason(error), passing=True) from error
+            raise WebFaultError(_transport_reason(error, request.url.host), passing=True) from error
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError) as error:
             raise WebFaultError(f"{type(error).__name__} at {redacted(url)}", passing=False) from error
 
@@ -266,13 +269,13 @@ def _retry_after(text: str | None) -> float | None:
             return None
 
 
-def _transport_reason(error: "httpx.TransportError") -> str:
+def _transport_reason(error: "httpx.TransportError", host: str) -> str:
     import httpx
 
     if isinstance(error, httpx.TimeoutException):
-        return "no answer in time"
+        return f"no answer from {host} in time"
     if isinstance(error, httpx.ConnectError):
-        return f"no connection: {error}"
+        return f"no connection to {host}: {error}"
     return "the connection broke off"
 
 

@@ -148,7 +148,7 @@ def test_everything_that_is_missing_stands_in_one_error(
         bring(there, a, b, indexes=place)
     message = str(caught.value)
     assert "2 files could not be fetched: a-1.0-py3-none-any.whl, b-1.0.tar.gz" in message
-    assert f"{NOWHERE}: no connection" in message
+    assert f"{NOWHERE}: no connection to 127.0.0.1" in message
     assert "there is no such folder" in message
     assert index.gets(WHEEL) == []
 
@@ -281,3 +281,14 @@ def test_no_room_is_known_before(index: Any, bring: Bring, store: Store) -> None
         bring(wheel)
     assert str(store.root) in str(caught.value)
     assert index.gets(WHEEL) == []
+
+
+def test_one_reason_for_many_files_stands_once(index: Any, bring: Bring) -> None:
+    """Forty files behind one fault are forty names and one reason."""
+    wheels = [index.add(f"p{number}-1.0.tar.gz", b"x" * number, statuses=[403]) for number in range(1, 41)]
+    with pytest.raises(NotCheckedError) as caught:
+        bring(*wheels)
+    message = str(caught.value)
+    assert all(wheel.filename in message for wheel in wheels)
+    assert message.count("answered 403") == 1
+    assert f"40 files from {index.url}: answered 403" in message

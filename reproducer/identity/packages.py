@@ -74,7 +74,9 @@ def _packages(data: bytes, where: str) -> dict[str, Package]:
     except (ValueError, RecursionError) as error:
         raise InvalidDocumentError("is no pylock file", where=where, why=str(error)) from error
     found: dict[str, Package] = {}
-    for entry in entries if isinstance(entries, list) else []:
+    if not isinstance(entries, list):
+        raise InvalidDocumentError("holds no list of packages", where=where)
+    for entry in entries:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             raise InvalidDocumentError("holds a package without a name", where=where)
         project = _SEPARATORS.sub("-", entry["name"]).lower()

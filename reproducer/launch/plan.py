@@ -25,6 +25,7 @@ _LOADERS = frozenset(
 FIXED = {
     "LANG": "C.UTF-8",
     "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",  # the runtime's files are sealed
     "PYTHONNOUSERSITE": "1",
     "PYTHONSAFEPATH": "1",
     "PYTHONUNBUFFERED": "1",

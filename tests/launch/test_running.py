@@ -92,6 +92,7 @@ def test_scrubbed_environment(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -
         "HOME": f"{private}/home",
         "LANG": "C.UTF-8",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",

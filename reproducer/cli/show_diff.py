@@ -30,16 +30,23 @@ def shown(diff: "Diff") -> RenderableType:
     for consequence, changes in groupby(diff.changes, key=lambda change: change.consequence):
         several = list(changes)
         told, style = _TOLD[consequence]
-        tree = Tree(Text.assemble((consequence, style), f" ({len(several)}) {told}"), guide_style="dim")
+        tree = Tree(
+            wrapped(consequence, style).append(f" ({len(several)}) {told}", style="not bold default"), guide_style="dim"
+        )
         by_reason: dict[str, list[Change]] = {}
         for change in several:
             by_reason.setdefault(change.reason, []).append(change)
         for reason, same in by_reason.items():
-            branch = tree.add(Text(reason, style="italic", overflow="fold"))
+            branch = tree.add(wrapped(reason, "italic"))
             for change in same:
                 branch.add(_line(change))
         parts.append(tree)
     return Group(*parts, _summary(diff))
+
+
+def wrapped(text: str, style: str = "") -> Text:
+    """Text that is folded and never cut, whatever the console says; its dress is its own, no markup is read."""
+    return Text(printable(text), style=style, overflow="fold", no_wrap=False)
 
 
 def value_text(value: Any) -> str:
@@ -57,7 +64,7 @@ def printable(text: str) -> str:
 
 
 def _line(change: "Change") -> Text:
-    line = Text(printable(change.path), style="bold", overflow="fold")
+    line = wrapped(change.path, "bold")
     if change.before is None:
         return line.append(" added ", style="green").append(value_text(change.after), style="not bold")
     if change.after is None:
@@ -69,7 +76,7 @@ def _line(change: "Change") -> Text:
 
 
 def _summary(diff: "Diff") -> Text:
-    text = Text(overflow="fold")
+    text = wrapped("")
     if not diff.changes:
         text.append("no change: the two locks mean the same\n", style="bold green")
     else:

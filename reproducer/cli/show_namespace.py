@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 from rich.tree import Tree
 
-from reproducer.cli.show_diff import printable, value_text
+from reproducer.cli.show_diff import value_text, wrapped
 
 if TYPE_CHECKING:
     from reproducer.identity.factors import Factor
@@ -16,9 +16,8 @@ if TYPE_CHECKING:
 
 def shown(namespace: "Namespace") -> RenderableType:
     """Name and digest, the factors by the part of the lock they come from, and the neutral facts by reason."""
-    head = Text.assemble(
-        (namespace.name, "bold"), f"\n{namespace.digest}\n", ("sha256 over the factors below", "dim"), overflow="fold"
-    )
+    head = wrapped(namespace.name, "bold").append(f"\n{namespace.digest}\n", style="not bold")
+    head.append("sha256 over the factors below", style="not bold dim")
     return Group(head, _factors(namespace), _neutral(namespace))
 
 
@@ -34,7 +33,7 @@ def _factors(namespace: "Namespace") -> Tree:
 
 
 def _factor(name: str, factor: "Factor") -> Text:
-    text = Text(printable(name), overflow="fold")
+    text = wrapped(name)
     if factor.kind == "unknown":
         return text.append(" unknown", style="yellow").append(": no other lock shares this namespace", style="dim")
     text.append(" = ", style="dim").append(value_text(factor.plain()), style="bold")
@@ -47,7 +46,7 @@ def _neutral(namespace: "Namespace") -> Tree:
     for name, meaning in sorted(namespace.neutral.items()):
         by_meaning.setdefault(meaning, []).append(name)
     for meaning, names in sorted(by_meaning.items()):
-        branch = tree.add(Text.assemble((meaning.consequence, "cyan"), f": {meaning.reason}", overflow="fold"))
+        branch = tree.add(wrapped("").append(meaning.consequence, style="cyan").append(f": {meaning.reason}"))
         for name in names:
-            branch.add(Text(printable(name), overflow="fold"))
+            branch.add(wrapped(name))
     return tree

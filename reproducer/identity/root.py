@@ -55,7 +55,9 @@ def open_root(parent: Path, namespace: NamespaceLike) -> Path:
         NotCheckedError: the disk is full or the parent folder cannot be written.
     """
     root = parent / namespace.name
-    if not os.path.lexists(root):
+    if not os.path.lexists(root) or os.path.lexists(
+        _lock(parent, namespace)
+    ):  # a killed process may have left its lock
         _make(parent, root, namespace)
     _check(root, namespace)
     return root
@@ -69,7 +71,7 @@ def pages_of(root: Path) -> Path:
 def _make(parent: Path, root: Path, namespace: NamespaceLike) -> None:
     """Prepare the folder beside its place and rename it there; a process that was killed leaves only that."""
     fresh = parent / f".{namespace.name}.new"
-    waiting = exclusive(parent / f".{namespace.name}.new.lock", reporter=Silent(), what=f"namespace {namespace.name}")
+    waiting = exclusive(_lock(parent, namespace), reporter=Silent(), what=f"namespace {namespace.name}")
     with waiting:
         if os.path.lexists(root):
             return
@@ -90,6 +92,11 @@ def _make(parent: Path, root: Path, namespace: NamespaceLike) -> None:
             with suppress(OSError):
                 _clear(fresh)
             raise disk_fault(error, parent, what=f"namespace {namespace.name}") from error
+
+
+def _lock(parent: Path, namespace: NamespaceLike) -> Path:
+    """What the process that makes the root holds."""
+    return parent / f".{namespace.name}.new.lock"
 
 
 def _clear(fresh: Path) -> None:

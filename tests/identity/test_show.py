@@ -15,10 +15,10 @@ LOCK = make_lock()
 ESCAPE = "\x1b"
 
 
-def printed(shown: RenderableType, *, colour: bool = False, width: int = 80) -> str:
-    """What is printed in a terminal of 80 columns."""
+def printed(shown: RenderableType, *, colour: bool = False, width: int = 80, piped: bool = False) -> str:
+    """What is printed in a terminal of 80 columns, or into a pipe."""
     stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=colour, highlight=False).print(shown)
+    Console(file=stream, width=width, force_terminal=colour, highlight=False, soft_wrap=piped).print(shown)
     return stream.getvalue()
 
 
@@ -42,6 +42,15 @@ def test_a_difference_fits_eighty_columns_and_leaves_nothing_out() -> None:
     assert text.count("x") >= 300
     assert "rebuild    yes" in text
     assert "build, launch, decode.single/1, fidelity/1" in text
+
+
+def test_nothing_is_cut_off_in_a_pipe() -> None:
+    """Where the command line asks for no wrapping at all, long lines are folded all the same and never cropped."""
+    found = diff(LOCK, make_lock(edit))
+
+    assert printed(show_diff.shown(found), piped=True).count("x") >= 300
+    namespace = derive(make_lock(edit))
+    assert printed(show_namespace.shown(namespace), piped=True).count("x") >= 300
 
 
 def test_no_difference_is_one_sentence() -> None:

@@ -1,8 +1,6 @@
 """What will be executed, worked out whole before anything starts: arguments, environment, folders."""
 
-import os
 import secrets
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from reproducer.engines import Engine, engine_of
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.launch.ports import HOST
 from reproducer.launch.processes import TOKEN_VARIABLE
-from reproducer.launch.turn import private_name
+from reproducer.launch.turn import private_folder, private_parent
 
 # Variables by which code that no lock pins would be loaded into the server.
 _LOADERS = frozenset(
@@ -31,7 +29,6 @@ FIXED = {
     "PYTHONUNBUFFERED": "1",
 }
 _LARGEST_CONFIG = 4 << 20
-_LONGEST_TEMPORARY = 40  # the engine makes Unix sockets below it, and their paths end at 107 bytes
 
 
 class RuntimeLike(Protocol):
@@ -194,7 +191,4 @@ class Private:
 def choose_private() -> Private:
     """The folders of a new launch, named but not made yet, so that their name can be noted down first."""
     token = secrets.token_hex(16)
-    parent = tempfile.gettempdir()
-    if len(os.fsencode(parent)) > _LONGEST_TEMPORARY:
-        parent = "/tmp"  # noqa: S108  the folder made below it is private and has a random name
-    return Private(Path(parent) / private_name(token), token)
+    return Private(private_folder(private_parent(), token), token)

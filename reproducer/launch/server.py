@@ -177,7 +177,7 @@ class _Launch:
         private, log = choose_private(), None
         try:
             url = f"http://{HOST}:{port}"
-            facts = {"token": private.token, "log": str(self.log.absolute()), "private": str(private.folder)}
+            facts = {"token": private.token, "log": str(self.log.absolute())}
             turn.describe(pid=os.getpid(), url=url, detached=detach, **facts)
             private.make()
             log = create_log(self.log, private.token)

@@ -7,6 +7,8 @@ never outlives the server. The file says for whom others wait, and is removed wi
 import fcntl
 import json
 import os
+import re
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,9 @@ from reproducer.progress import Reporter
 
 _POLL_S = 0.1
 _LARGEST = 65536
+_TOKEN = re.compile(r"[0-9a-f]{32}")
+_LAST_RESORT = Path("/tmp")  # noqa: S108  the folder made in it is private and has a random name
+_LONGEST_TEMPORARY = 40  # the engine makes Unix sockets below it, and their paths end at 107 bytes
 
 
 @dataclass
@@ -128,16 +133,31 @@ def _holder(facts: dict[str, Any]) -> str:
 
 
 def _clean_up_after(facts: dict[str, Any]) -> None:
-    """End and remove what a launch left whose supervisor was killed before it could."""
-    token, log, private = facts.get("token"), facts.get("log"), facts.get("private")
-    if isinstance(token, str) and token:
-        sweep(token, Path(log) if isinstance(log, str) else None)
-    if isinstance(private, str):
-        folder = Path(private)
-        if folder.is_absolute() and folder.name == private_name(str(token)):
-            remove_folder(private)
+    """End and remove what a launch left whose supervisor was killed before it could.
+
+    Only the token is taken from the file, and only if it has the form of one: where the private folder lies follows
+    from the token, so nothing that a file says can name a folder that is removed.
+    """
+    token, log = facts.get("token"), facts.get("log")
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        return
+    sweep(token, Path(log) if isinstance(log, str) else None)
+    for parent in {private_parent(), _LAST_RESORT}:
+        remove_folder(str(private_folder(parent, token)))
 
 
-def private_name(token: str) -> str:
-    """The name of the private folder of a launch; it carries the token, so no other folder is ever removed."""
-    return f"penny-{token}"
+def private_parent() -> Path:
+    """The folder that private folders are made in: the temporary folder, unless its path is too long for a socket."""
+    parent = tempfile.gettempdir()
+    return _LAST_RESORT if len(os.fsencode(parent)) > _LONGEST_TEMPORARY else Path(parent)
+
+
+def private_folder(parent: Path, token: str) -> Path:
+    """The private folder of a launch; its name carries the token, so no other folder is ever removed.
+
+    Raises:
+        ValueError: `token` is not 32 hex digits.
+    """
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(token)
+    return parent / f"penny-{token}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reproducer.errors import NotCheckedError
-from reproducer.launch.turn import private_name, take_turn
+from reproducer.launch.turn import private_folder, take_turn
 from reproducer.progress import Silent
 
 if TYPE_CHECKING:
@@ -62,27 +62,33 @@ def test_waiting_for_a_detached_server(bench: "Bench") -> None:
             take_turn(bench.root, reporter=Impatient())
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"token": 5, "private": "/etc"}', b"\xff" * 100])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"token": 5}', b'{"token": ".."}', b"\xff" * 100])
 def test_hostile_lock_file(bench: "Bench", content: bytes) -> None:
-    """Whatever lies in the lock file of a dead launch, the next one works and removes nothing but its own."""
+    """Whatever lies in the lock file of a dead launch, the next one works."""
     (bench.root.parent / f".{bench.root.name}.server").write_bytes(content)
     with bench.run():
         pass
 
 
-def test_only_the_own_private_folder_is_removed(bench: "Bench", tmp_path: Path) -> None:
-    """A lock file cannot make penny remove a folder that is not the private folder of the launch it names."""
+def test_only_the_own_private_folder_goes(bench: "Bench", tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that a lock file says names a folder to remove: only the folder that follows from its token goes."""
+    parent = tmp_path / "temporary"
+    parent.mkdir()
+    monkeypatch.setattr("reproducer.launch.turn.private_parent", lambda: parent)
     token = "0" * 32
-    own, other = tmp_path / private_name(token), tmp_path / "penny-other"
-    for folder in (own, other):
+    own, bait = private_folder(parent, token), tmp_path / "bait"
+    for folder in (own, bait):
         folder.mkdir()
         (folder / "file").touch()
     path = bench.root.parent / f".{bench.root.name}.server"
-    path.write_text(json.dumps({"token": token, "private": str(other)}))
+    for hostile in (f"../../{bait.name}", str(bait), "", "0" * 31, "0" * 32 + "/../../bait"):
+        path.write_text(json.dumps({"token": hostile, "private": str(bait)}))
+        take_turn(bench.root, reporter=bench.reporter).release()
+        assert (bait / "file").exists()
+        assert (own / "file").exists()
+    path.write_text(json.dumps({"token": token, "private": str(bait)}))
     take_turn(bench.root, reporter=bench.reporter).release()
-    assert (other / "file").exists()
-    path.write_text(json.dumps({"token": token, "private": str(own)}))
-    take_turn(bench.root, reporter=bench.reporter).release()
+    assert (bait / "file").exists()
     assert not own.exists()
     assert not path.exists()
 

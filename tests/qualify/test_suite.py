@@ -279,6 +279,20 @@ def test_one_suite_at_a_time(told: Told) -> None:
     assert any("is measuring on this machine" in note and "process" in note for note in told.notes)
 
 
+def test_a_suite_starts_no_server_before_its_turn(tmp_path: Path, told: Told) -> None:
+    """While another measures, not even a boot disturbs it."""
+    boots = Boots(tmp_path / "server")
+    thread = Thread(target=lambda: measured(suite(tmp_path, measure("chat.smoke/1")), boots, told))
+    with measuring_alone(Silent()):
+        thread.start()
+        deadline = time.monotonic() + 20
+        while not told.notes and time.monotonic() < deadline:
+            time.sleep(0.01)
+        before = len(boots.receipts)
+    thread.join()
+    assert (before, len(boots.receipts)) == (0, 2)
+
+
 def test_a_folder_that_others_can_write_is_refused(tmp_path: Path) -> None:
     """Somebody else's folder in the shared temporary folder cannot make penny wait for ever."""
     with measuring_alone(Silent()):

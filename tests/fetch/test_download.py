@@ -263,6 +263,30 @@ def test_a_redirect_never_loses_encryption() -> None:
             _check_redirect(before, after, f"{after}://x")
 
 
+def test_encryption(secure_index: Any, index: Any, bring: Bring, certificate: Path) -> None:
+    """A certificate the user names is trusted, another is not; and no file of such an index comes unencrypted."""
+    place = Indexes((secure_index.url,), cert=certificate)
+    wheel = secure_index.add(WHEEL, DATA)
+    with pytest.raises(NotCheckedError, match="CERTIFICATE_VERIFY_FAILED"):
+        bring(wheel, indexes=Indexes((secure_index.url,)))
+    assert bring(wheel, indexes=place) == len(DATA)
+    plain = index.add("plain-1.0.tar.gz", b"plain")
+    secure_index.add(plain.filename, b"plain", redirect=f"{index.root}/files/{plain.filename}")
+    with pytest.raises(NotCheckedError, match=r"a redirect from https to http://127.0.0.1:[0-9]+/files/.* is refused"):
+        bring(plain, indexes=place)
+    assert index.gets(plain.filename) == []
+    upgraded = secure_index.add("up-1.0.tar.gz", b"up")
+    index.add(upgraded.filename, b"up", redirect=f"{secure_index.root}/files/{upgraded.filename}")
+    assert bring(upgraded, indexes=Indexes((index.url,), cert=certificate)) == 2
+
+
+def test_certificates_that_cannot_be_read(index: Any, bring: Bring, tmp_path: Path) -> None:
+    """A setting that names no certificates is one clear error."""
+    wheel = index.add(WHEEL, DATA)
+    with pytest.raises(NotCheckedError, match="certificates cannot be read"):
+        bring(wheel, indexes=Indexes((index.url,), cert=tmp_path / "none.pem"))
+
+
 def test_retry_after_in_both_forms() -> None:
     """Seconds or a date; nonsense counts as nothing."""
     assert _retry_after("3") == 3.0

@@ -179,6 +179,8 @@ def test_an_index_that_asks_for_a_login(index: Any, bring: Bring, store: Store) 
         bring(wheel)
     with_login = index.url.replace("http://", "http://me:secret@")
     assert bring(wheel, indexes=Indexes((with_login,))).downloaded == 5
+    far = index.add("far-1.0.tar.gz", b"far", page={"url": f"{index.root}/files/far-1.0.tar.gz"})
+    assert bring(far, indexes=Indexes((with_login,))).downloaded == 3
     index.login = "Basic other"
     store.blob_path(wheel.sha256).unlink()
     with pytest.raises(NotCheckedError) as caught:

@@ -1,5 +1,7 @@
 """Locks that the kernel drops."""
 
+import fcntl
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -10,7 +12,7 @@ import pytest
 
 from reproducer.errors import NotCheckedError, PennyError
 from reproducer.progress import Silent
-from reproducer.store.exclusive import exclusive, sweep_locks, take
+from reproducer.store.exclusive import exclusive, release, sweep_locks, take
 
 Start = Callable[..., Any]
 
@@ -133,3 +135,22 @@ def test_a_lock_file_that_is_a_link_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PennyError):
         take(tmp_path / "x.lock")
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_lock_on_a_file_that_is_gone_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the last holder unlinks the file between our open and our flock, the file that is there now is taken."""
+    path, real = tmp_path / "x.lock", fcntl.flock
+    locked: list[int] = []
+
+    def late(handle: int, operation: int) -> None:
+        if not locked:
+            path.unlink()
+        locked.append(handle)
+        real(handle, operation)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    handle = take(path)
+    assert handle is not None
+    assert os.fstat(handle).st_ino == path.stat().st_ino
+    assert len(locked) == 2
+    release(path, handle)

@@ -211,3 +211,11 @@ def test_the_digest_of_nothing(store: Store) -> None:
     """An empty file is a file."""
     assert store.add_bytes(b"") == hashlib.sha256(b"").hexdigest()
     assert store.verified(hashlib.sha256(b"").hexdigest(), 0, what="x").read_bytes() == b""
+
+
+def test_lock_files_of_dead_processes_are_swept(store: Store) -> None:
+    """What a killed process left in the folder of locks goes with the next run, whoever needs that lock or not."""
+    store.prepare()
+    store.lock_path("entry-runtime-abc").touch()
+    Store(store.root).prepare()
+    assert list((store.root / "locks").iterdir()) == []

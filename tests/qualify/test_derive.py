@@ -140,6 +140,12 @@ def test_an_edited_raw_sample_shows_in_the_value(name: str, value: str) -> None:
 
 INVALID: dict[str, tuple[str, Callable[[Sample], Sample], str]] = {
     "not cold": ("prefill.cold/1", lambda good: edited(good, 0, cached_tokens=16), "was not cold"),
+    "decoding after a cached prompt": (
+        "decode.single/1",
+        lambda good: edited(good, 0, cached_tokens=8),
+        "was not cold",
+    ),
+    "one of several not cold": ("decode.concurrent/1", lambda good: edited(good, 1, cached_tokens=8), "was not cold"),
     "first of a pair not cold": ("prefix.reuse/1", lambda good: edited(good, 0, cached_tokens=16), "was not cold"),
     "other prompt length": ("decode.single/1", lambda good: edited(good, 0, prompt_tokens=9), "9 prompt tokens"),
     "other prompt": (
@@ -211,6 +217,19 @@ def test_an_invalid_sample_is_counted_excluded_and_fails_the_measure(case: str) 
     judged = judge(measure(name), (good, good, broken), tuple(got.values()))
     assert judged.status == "failed"
     assert "1 of 3 samples are invalid" in judged.reason
+
+
+def test_divergence_is_compared_up_to_and_with_the_first_token_that_differs() -> None:
+    """After it the contexts differ: what was likely there says nothing."""
+    good = GOOD["fidelity/1"]()
+    far = edited(good, 1, output_ids=(10, 99, 30, 40), top_logprobs=(top(10), top(99), top(500), top(600)))
+    got = values("fidelity/1", far)
+    assert (got["positions"].value, got["agreement"].value, got["agreement_worst"].value) == (6, 5 / 8, 1 / 4)
+    only = values(
+        "fidelity/1", edited(good, 1, output_ids=(10, 99, 30, 40), top_logprobs=(top(10), top(99), *[top(1)] * 2))
+    )
+    assert got["kl_worst"].value == only["kl_worst"].value > 0.3
+    assert got["kl_mean"].value == pytest.approx(got["kl_worst"].value / 6)
 
 
 def test_warmups_are_kept_but_give_no_number() -> None:

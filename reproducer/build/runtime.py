@@ -120,7 +120,8 @@ def build(
         outputs.append(output)
         built.append(Wheel(wheel.path, wheel.path.name, content.sha256))
         products.append(product)
-        reporter.note(f"{component.name}: {wheel.path.name} is {output.level} with the lock")
+        tell = reporter.detail if product.reused and output.level == "bytes-identical" else reporter.note
+        tell(f"{component.name}: {wheel.path.name} is {output.level} with the lock")
     packages = _environment(fetched, RUNTIME, opened)
     environment = workshop.environment(RUNTIME, packages, built=built, compiled=True)
     checkpoints: dict[str, Path] = {}

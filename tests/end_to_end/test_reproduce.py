@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import ROOT, Penny, copy_of_repository, servers_of
+
+from tests.end_to_end.newcomer import ROOT, Penny, copy_of_repository, servers_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.index]
 
@@ -48,7 +49,6 @@ def test_whole_way_from_an_empty_store(tmp_path: Path) -> None:
     out, err = process.communicate()
     assert process.returncode == 0, err
 
-
     result = json.loads(out)
     assert result["verdict"] == "passed"
     assert [step["name"] for step in result["steps"]] == STEPS
@@ -77,6 +77,13 @@ def test_second_run_reuses_and_adds(short: Penny) -> None:
     assert (status["fetch"], status["build"]) == ("reused", "reused")
     assert first.result["bundle"] != second.result["bundle"]
     assert (short.folder / first.result["bundle"] / "index.json").exists()
+
+
+def test_rebuild_in_another_folder_is_bytes_identical(newcomer: Penny) -> None:
+    """The engine's wheel, built once more in another folder, is the same bytes as the first and as the lock's."""
+    ended = newcomer("build", "--rebuild", "--yes", "--json")
+    assert ended.code == 0, ended.err
+    assert (ended.result["level"], ended.result["differences"]) == ("bytes-identical", [])
 
 
 @pytest.mark.parametrize("after", [0.3, 1.5, 6.0, 14.0, 20.0, 26.0])

@@ -47,7 +47,7 @@ def test_folder_vanishes_when_the_run_ends_well(tmp_path: Path) -> None:
 def test_interrupted_run_is_taken_up(tmp_path: Path) -> None:
     """After a fault in the middle the next run gets the same folder with what lies in it."""
     folders = []
-    with pytest.raises(FileExistsError), run_folder(tmp_path) as first:
+    with pytest.raises(FileExistsError), run_folder(tmp_path) as first:  # noqa: PT012  the fault is in the middle
         folders.append(first.folder)
         (first.folder / "cell").write_text("half")
         (first.folder / "cell").touch(exist_ok=False)

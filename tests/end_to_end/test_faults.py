@@ -194,7 +194,7 @@ def bundle_of_a_run(filled_store: Path, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_receipt_edited_after_the_run(bundle_of_a_run: tuple[Penny, Path], tmp_path: Path) -> None:
-    """A faster number in a receipt is caught twice: it is not what was signed, and it does not follow from the samples."""
+    """A faster number in a receipt is not what was signed."""
     penny, bundle = bundle_of_a_run
     copy = shutil.copytree(bundle, tmp_path / "copy")
     path = next((copy / "receipts").glob("measure-restore*.json"))

@@ -1,6 +1,7 @@
 """The classification itself: closed, reasoned, and every rule of some use."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -108,3 +109,16 @@ def test_a_false_flag_is_as_good_as_none() -> None:
 
     assert derive(off).digest == derive(lock).digest
     assert derive(on).digest != derive(lock).digest
+
+
+def test_an_environment_that_converts_and_builds_is_a_factor() -> None:
+    """Only what does nothing but convert is covered by the digests of the checkpoint's files."""
+
+    def shared(data: dict[str, Any]) -> None:
+        data["components"][1]["build_environment"] = "conversion"
+
+    def other_packages(data: dict[str, Any]) -> None:
+        data["environments"][2]["pylock"]["sha256"] = sha256("other packages")
+
+    assert derive(make_lock()).digest == derive(make_lock(other_packages)).digest
+    assert derive(make_lock(shared)).digest != derive(make_lock(shared, other_packages)).digest

@@ -99,6 +99,18 @@ def test_a_type_is_a_change() -> None:
         assert [change.path for change in diff(one, two).changes] == ["launch.arguments.x"]
 
 
+def test_the_sign_of_zero_is_a_change() -> None:
+    """The encoding tells 0.0 and -0.0 apart, so the difference of the namespaces has a line."""
+    one, two = (
+        make_lock(lambda data, value=value: data["launch"]["arguments"].update(x=value))  # type: ignore[misc]
+        for value in (0.0, -0.0)
+    )
+    found = diff(one, two)
+
+    assert not found.same_namespace
+    assert [change.path for change in found.changes] == ["launch.arguments.x"]
+
+
 def test_the_size_of_a_file_is_told_only_alone() -> None:
     """A digest that changes tells the size; a size that changes without it is strange, and told."""
 

@@ -300,6 +300,16 @@ def test_what_a_killed_process_left_is_cleared_and_nothing_else(parent: Path, na
     assert sorted(path.name for path in parent.iterdir()) == sorted(["other", namespace.name])
 
 
+def test_a_lock_file_beside_a_finished_root_is_cleared(parent: Path, namespace: Namespace) -> None:
+    """Its holder was killed between finishing the root and letting go."""
+    root = open_root(parent, namespace)
+    (parent / f".{namespace.name}.new.lock").touch()
+
+    open_root(parent, namespace)
+
+    assert list(parent.iterdir()) == [root]
+
+
 def test_kill_at_any_moment_leaves_a_whole_root_or_none(parent: Path, namespace: Namespace) -> None:
     """A process that is killed while it makes the root never leaves one that the next cannot open."""
     for attempt in range(6):

@@ -1,5 +1,6 @@
 """Where receipts lie between commands: append-only, one file a receipt, named by kind and digest."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +77,14 @@ class Ledger:
         """Every receipt, in the order in which they were created; raises as `read_receipt` does."""
         return tuple(sorted((read_receipt(path) for path in self.paths()), key=lambda receipt: receipt.created))
 
+    def named(self, digests: Iterable[str]) -> Iterator[AnyReceipt]:
+        """The receipts with these digests, as far as they are here; raises as `read_receipt` does."""
+        for digest in digests:
+            for path in self.folder.glob(f"*-{digest[:12]}.json"):
+                receipt = read_receipt(path)
+                if receipt.digest == digest:
+                    yield receipt
+
 
 def evidence_of(ledger: Ledger, measures: tuple[MeasureReceipt, ...]) -> tuple[AnyReceipt, ...]:
     """The measure receipts with the build and launch receipts that they name.
@@ -85,9 +94,7 @@ def evidence_of(ledger: Ledger, measures: tuple[MeasureReceipt, ...]) -> tuple[A
     """
     wanted = {measure.build_receipt for measure in measures}
     wanted |= {digest for measure in measures for digest in measure.launch_receipts}
-    named = tuple(
-        receipt for receipt in ledger.receipts() if not isinstance(receipt, MeasureReceipt) and receipt.digest in wanted
-    )
+    named = tuple(sorted(ledger.named(wanted), key=lambda receipt: receipt.created))
     missing = wanted - {receipt.digest for receipt in named}
     if missing:
         raise DriftError(

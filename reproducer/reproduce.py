@@ -4,22 +4,20 @@ Each step takes up where an earlier run stopped and says what it reused.
 """
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
+from reproducer.boots import Boots, private_kv
 from reproducer.build import build
 from reproducer.canonical import content_digest
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import LaunchReceipt
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.fetch import fetch
-from reproducer.identity.namespace import derive, open_root
-from reproducer.launch.server import Server, running
+from reproducer.identity.namespace import derive
 from reproducer.ledger import AnyReceipt, Ledger, evidence_of
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
@@ -27,9 +25,7 @@ from reproducer.verify.bundle import verify_bundle
 from reproducer.verify.receipts import verify_receipts
 
 if TYPE_CHECKING:
-    from reproducer.build.runtime import Runtime
     from reproducer.fetch.indexes import Indexes
-    from reproducer.identity.namespace import Namespace
     from reproducer.progress import Reporter
     from reproducer.store import Store
 
@@ -116,22 +112,21 @@ def reproduce(
     walk.ended("fetch", since, detail, reused=fetched.downloaded == 0)
 
     since = time.monotonic()
-    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted)
+    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
     receipt = runtime.receipt
     detail = f"{len(receipt.outputs)} wheels {receipt.level}, {len(receipt.packages)} packages"
     walk.ended("build", since, detail, reused=runtime.reused, failed=receipt.level in ("none", "inputs-identical"))
 
     since = time.monotonic()
     namespace = derive(opened.lock)
-    root = open_root(places.kv, namespace)
     walk.ended("namespace", since, namespace.name)
 
     ledger = Ledger(places.store.root / "receipts" / opened.digest)
     ledger.add(receipt)
-    with run_folder(places.store.root / "runs" / opened.digest) as run:
+    with run_folder(places.store.root / "runs" / opened.digest) as run, private_kv(places.kv, run) as kv:
         if run.resumed:
             reporter.note("an interrupted run is taken up where it stopped")
-        boots = Boots(opened, runtime, root, namespace, run.folder, port, reporter, accepted, ledger)
+        boots = Boots(opened, runtime, namespace, kv, run.folder, port, reporter, accepted, ledger)
         since = time.monotonic()
         measures = qualify(opened, receipt, boots.boot, workspace=run.folder / "samples", reporter=reporter)
         for measure in measures:
@@ -153,53 +148,6 @@ def reproduce(
         verdict = verify_bundle(bundle, key.public)
         walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
     return Reproduction(verdict, bundle, tuple(walk.steps))
-
-
-@dataclass
-class Boots:
-    """Starts the server as often as the suite asks and keeps each launch receipt."""
-
-    opened: OpenedLock
-    runtime: "Runtime"
-    root: Path
-    namespace: "Namespace"
-    logs: Path
-    port: int | None
-    reporter: "Reporter"
-    accepted: Literal["asked", "--yes"]
-    ledger: Ledger
-    receipts: list[LaunchReceipt] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @contextmanager
-    def boot(self) -> Iterator[Server]:
-        """One server, stopped when the context ends."""
-        since = time.monotonic()
-        log = self.logs / f"server-{len(self.receipts) + 1}.log"
-        with running(
-            self.opened,
-            self.runtime,
-            self.root,
-            self.namespace,
-            port=self.port,
-            log=log,
-            reporter=self.reporter,
-            accepted=self.accepted,
-        ) as server:
-            self.receipts.append(server.receipt)
-            self.ledger.add(server.receipt)
-            self.seconds += time.monotonic() - since
-            yield server
-            since = time.monotonic()
-        self.seconds += time.monotonic() - since
-
-    def told(self) -> str:
-        """The boots in a few words."""
-        ready = ", ".join(f"{receipt.ready_ns / 1e9:.1f}" for receipt in self.receipts)
-        values = len(self.receipts[-1].effective) if self.receipts else 0
-        if not self.receipts:
-            return "no boot was needed: every sample was there already"
-        return f"{len(self.receipts)} boots, ready in {ready} s, {values} effective values agree"
 
 
 def _counted(checks: tuple[Check, ...]) -> str:

@@ -77,7 +77,9 @@ def build(
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
     fetched = bring(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
-    runtime = construct(opened, place, fetched, reporter=front.reporter, accepted=accepted, again=rebuild)
+    runtime = construct(
+        opened, place, fetched, reporter=front.reporter, accepted=accepted, again=rebuild, offline=offline
+    )
     receipt = runtime.receipt
     path = ledger_of(place, opened).add(receipt)
     front.emit(

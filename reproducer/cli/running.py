@@ -21,14 +21,14 @@ from reproducer.cli.front import (
     ledger_of,
     open_store,
 )
-from reproducer.errors import Outcome, UsageError
+from reproducer.errors import Outcome, RebuildError, UsageError
 
 if TYPE_CHECKING:
+    from reproducer.boots import Boots
     from reproducer.build.runtime import Runtime
     from reproducer.documents.opened import OpenedLock
     from reproducer.launch.server import Server
     from reproducer.ledger import Ledger
-    from reproducer.reproduce import Boots
     from reproducer.store import Store
 
 
@@ -74,6 +74,13 @@ def launch(
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
     runtime = _runtime(front, opened, place, accepted, offline=offline)
+    if runtime.receipt.level in ("none", "inputs-identical"):
+        raise RebuildError(
+            "the rebuilt runtime is not the one of the lock",
+            where=str(lock_path),
+            why=f"its level is {runtime.receipt.level}, so its KV pages do not belong into the namespace of the lock",
+            todo="`penny build` names what differs",
+        )
     derived = derive(opened.lock)
     root = open_root(kv or place.root / "kv", derived)
     ledger = ledger_of(place, opened)
@@ -150,11 +157,11 @@ def qualify(
     verbose: VerboseOption = False,
 ) -> None:
     """Run the measures of the lock's suite on a server of its own and write receipts."""
+    from reproducer.boots import Boots, private_kv
     from reproducer.cli.show import measure_table
     from reproducer.documents.opened import open_lock
-    from reproducer.identity.namespace import derive, open_root
+    from reproducer.identity.namespace import derive
     from reproducer.qualify.suite import qualify as measure
-    from reproducer.reproduce import Boots
     from reproducer.runs import run_folder
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
@@ -165,12 +172,11 @@ def qualify(
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
     runtime = _runtime(front, opened, place, accepted, offline=offline)
-    derived = derive(opened.lock)
-    root = open_root(kv or place.root / "kv", derived)
     ledger = ledger_of(place, opened)
     ledger.add(runtime.receipt)
-    with run_folder(place.root / "runs" / opened.digest) as run:
-        boots = Boots(opened, runtime, root, derived, run.folder, port, front.reporter, accepted, ledger)
+    runs = place.root / "runs" / opened.digest
+    with run_folder(runs) as run, private_kv(kv or place.root / "kv", run) as pages:
+        boots = Boots(opened, runtime, derive(opened.lock), pages, run.folder, port, front.reporter, accepted, ledger)
         if record_reference is not None:
             _record(front, opened, boots, record_reference)
             return
@@ -192,7 +198,7 @@ def _runtime(
     from reproducer.fetch.indexes import Indexes
 
     fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
-    return build(opened, place, fetched, reporter=front.reporter, accepted=accepted)
+    return build(opened, place, fetched, reporter=front.reporter, accepted=accepted, offline=offline)
 
 
 def _record(front: Front, opened: "OpenedLock", boots: "Boots", path: Path) -> None:

@@ -12,6 +12,7 @@ from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt
 from reproducer.engines import Engine, engine_of
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
+from reproducer.identity.root import pages_of
 from reproducer.launch.ports import HOST
 from reproducer.launch.processes import TOKEN_VARIABLE
 from reproducer.launch.turn import private_folder, private_parent
@@ -119,7 +120,7 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
             )
     engine = engine_of(opened.lock.engine.kind)
     values = {f"checkpoint.{role}": str(folder) for role, folder in runtime.checkpoints.items()}
-    values["namespace"] = str(namespace_root)
+    values["namespace"] = str(pages_of(namespace_root))
     names = {name: f"{{{name}}}" for name in values}
     stated = {**FIXED, "HOME": "{private}", "TMPDIR": "{private}", **engine.environment(launch, values=names)}
     return Plan(

@@ -15,6 +15,7 @@ from reproducer.documents.lock import ArgumentValue, Lock
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt, HostFacts, Isolation, TreeDigest
 from reproducer.engines.sglang import expected_effective
+from reproducer.identity.root import pages_of
 from reproducer.launch.server import Server, running, start_detached
 from reproducer.progress import Silent
 
@@ -81,7 +82,8 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.root = self.folder / "kv" / "namespace-000000000000"
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.pages = pages_of(self.root)
+        self.pages.mkdir(parents=True, exist_ok=True)
         self.store = PlainStore(self.folder / "store")
         self.log = self.folder / "logs" / "server.log"
         checkpoint = self.folder / "checkpoint"
@@ -144,7 +146,7 @@ class Bench:
 
     def requests(self) -> list[str]:
         """What the stand-in was asked."""
-        path = self.root / "requests"
+        path = self.pages / "requests"
         return path.read_text().splitlines() if path.exists() else []
 
     def left(self) -> set[int]:
@@ -175,20 +177,20 @@ class Bench:
 
     def seen(self) -> dict[str, Any]:
         """Environment, working directory and arguments as the stand-in saw them."""
-        line = (self.root / "environment").read_text().splitlines()[-1]
+        line = (self.pages / "environment").read_text().splitlines()[-1]
         seen: dict[str, Any] = json.loads(line)
         return seen
 
     def private(self) -> Path:
         """The private folder of the last launch; one that never was where there was none."""
-        if not (self.root / "environment").exists():
+        if not (self.pages / "environment").exists():
             return self.folder / "never"
         return Path(self.seen()["environment"]["HOME"]).parent
 
     def wait_for(self, name: str, seconds: float = 5.0) -> None:
         """Wait until the stand-in has written a file into the namespace."""
         deadline = time.monotonic() + seconds
-        while not (self.root / name).exists():
+        while not (self.pages / name).exists():
             assert time.monotonic() < deadline, f"{name} did not appear"
             time.sleep(0.01)
 

@@ -62,10 +62,11 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_asked_before_the_launch(bench: "Bench") -> None:
     """The probe runs before anything is started, where the lock asks for O_DIRECT."""
+    bench.pages.rmdir()
     bench.root.rmdir()
     environment = {"STAND_IN_NAMESPACE": "{namespace}", "SGLANG_HICACHE_NIXL_O_DIRECT": "1"}
     arguments = {"hicache-storage-backend": "nixl", "model-path": "{checkpoint.target}"}
     with pytest.raises(NotCheckedError, match="the namespace cannot be written"):
         bench.run(environment=environment, arguments=arguments).__enter__()
     assert not bench.log.exists()
-    bench.root.mkdir()
+    bench.pages.mkdir(parents=True)

@@ -97,7 +97,7 @@ def test_scrubbed_environment(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -
         "PYTHONSAFEPATH": "1",
         "PYTHONUNBUFFERED": "1",
         "STAND_IN": "",
-        "STAND_IN_NAMESPACE": str(bench.root),
+        "STAND_IN_NAMESPACE": str(bench.pages),
         "TMPDIR": f"{private}/tmp",  # noqa: S108  made for this launch
     }
     assert seen["cwd"] == []

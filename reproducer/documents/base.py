@@ -8,6 +8,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from pathlib import PurePosixPath
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin
@@ -120,10 +121,22 @@ class Document(Part):
         """The RFC 8785 bytes of the document."""
         return canonical_bytes(self.content())
 
-    @property
+    @cached_property
     def digest(self) -> str:
-        """Hex sha256 of the RFC 8785 bytes."""
+        """Hex sha256 of the RFC 8785 bytes; a document is frozen, so it is computed once."""
         return content_digest(self.content())
+
+    def __copy__(self) -> Self:
+        """A copy may be changed by `model_copy(update=...)`: it computes its own digest."""
+        copied = super().__copy__()
+        copied.__dict__.pop("digest", None)
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """The same for a deep copy."""
+        copied = super().__deepcopy__(memo)
+        copied.__dict__.pop("digest", None)
+        return copied
 
 
 def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20) -> Any:

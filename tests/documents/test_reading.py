@@ -11,6 +11,7 @@ from reproducer.documents.manifest import Manifest
 from reproducer.documents.opened import open_lock
 from reproducer.documents.starter import STARTER
 from reproducer.documents.toml import parse_toml, read_document
+from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import InvalidDocumentError, UsageError
 
 OLD = Path(__file__).parents[1] / "data" / "documents"
@@ -192,3 +193,15 @@ def test_paths_stay_inside(passage: str, bad: str) -> None:
 def test_file_names_are_plain(bad: str) -> None:
     """A file name of an index is no path and no option."""
     fault(replaced('filename = "engine-1.0.post1.tar.gz"', f'filename = "{bad}"'))
+
+
+def test_a_changed_copy_has_its_own_digest() -> None:
+    """The digest is computed once a document, and a copy that is changed does not inherit it."""
+    verdict = Verdict(checks=())
+    before = verdict.digest
+    check = Check(id="x", aspect="inputs", status="passed")
+    for deep in (False, True):
+        changed = verdict.model_copy(update={"checks": (check,)}, deep=deep)
+        assert changed.digest != before
+        assert changed.digest == Verdict(checks=(check,)).digest
+    assert verdict.digest == before

@@ -77,6 +77,12 @@ class Ledger:
         """Every receipt, in the order in which they were created; raises as `read_receipt` does."""
         return tuple(sorted((read_receipt(path) for path in self.paths()), key=lambda receipt: receipt.created))
 
+    def builds(self) -> tuple[BuildReceipt, ...]:
+        """The build receipts, in the order in which they were created; raises as `read_receipt` does."""
+        found = (read_receipt(path) for path in self.folder.glob("build-*.json"))
+        builds = (receipt for receipt in found if isinstance(receipt, BuildReceipt))
+        return tuple(sorted(builds, key=lambda receipt: receipt.created))
+
     def named(self, digests: Iterable[str]) -> Iterator[AnyReceipt]:
         """The receipts with these digests, as far as they are here; raises as `read_receipt` does."""
         for digest in digests:

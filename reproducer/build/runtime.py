@@ -226,7 +226,7 @@ def _isolation(products: Sequence[Product], epoch: int) -> Isolation:
 def _same_as_before(receipt: BuildReceipt, ledger: Ledger) -> BuildReceipt:
     """The receipt of the build that is reused, if it says the same: reusing is no new build."""
     try:
-        earlier = [each for each in ledger.receipts() if isinstance(each, BuildReceipt)]
+        earlier = ledger.builds()
     except PennyError:
         return receipt
     same = [each for each in earlier if each.model_copy(update={"created": receipt.created}) == receipt]

@@ -86,7 +86,7 @@ def test_rebuild_in_another_folder_is_bytes_identical(newcomer: Penny) -> None:
     assert (ended.result["level"], ended.result["differences"]) == ("bytes-identical", [])
 
 
-@pytest.mark.parametrize("after", [0.3, 1.5, 6.0, 14.0, 20.0, 26.0])
+@pytest.mark.parametrize("after", [1.0, 6.0, 14.0, 24.0])
 def test_kill_minus_9_then_again(short: Penny, after: float) -> None:
     """Killed at any moment, no server outlives penny for long, and the next run ends well."""
     process = short.start("reproduce", "--yes")

@@ -80,4 +80,4 @@ class Boots:
         values = len(self.receipts[-1].effective) if self.receipts else 0
         if not self.receipts:
             return "no boot was needed: every sample was there already"
-        return f"{len(self.receipts)} boots, ready in {ready} s, {values} effective values agree"
+        return f"{len(self.receipts)} boots, ready in {ready} s, {values} values agree"

@@ -32,13 +32,9 @@ def peak_bytes(process: "subprocess.Popen[str]") -> int:
 
 
 def left_behind(store: Path) -> list[str]:
-    """Lock files, partial files and unfinished runs in a store."""
-    runs = store / "runs"
-    return sorted(
-        [str(path) for path in store.rglob("*.lock")]
-        + [str(path) for folder in ("tmp", "partial") for path in (store / folder).glob("*")]
-        + [str(path) for path in (runs.glob("*/*") if runs.exists() else ())]
-    )
+    """Lock files, partial files, work folders, unfinished runs and their KV pages in a store."""
+    patterns = ("locks/*", "partial/*", "work/*", "damaged/*", "runs/*/*", "servers/*", "kv/qualification/*", "kv/.*")
+    return sorted(str(path) for pattern in patterns for path in store.glob(pattern))
 
 
 def test_whole_way_from_an_empty_store(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from reproducer.documents.base import parse_json, shown
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_text, write_atomically
-from reproducer.errors import DriftError, InvalidDocumentError, SignatureError
+from reproducer.errors import DriftError, InvalidDocumentError, SignatureError, UnsafeInputError
 
 AnyReceipt = BuildReceipt | LaunchReceipt | MeasureReceipt
 LARGEST_RECEIPT = 64 << 20
@@ -39,8 +39,11 @@ def read_receipt(path: Path) -> AnyReceipt:
 
     Raises:
         SignatureError: the content is not what the name says: edited after the run.
+        UnsafeInputError: a pipe, a device or a folder.
         InvalidDocumentError, UsageError: as `parse_receipt` and `read_text`.
     """
+    if path.exists() and not path.is_file():
+        raise UnsafeInputError("is not a regular file", where=str(path))
     receipt = parse_receipt(read_text(path, what="receipt", limit=LARGEST_RECEIPT), where=str(path))
     if path.name != receipt_name(receipt):
         raise SignatureError(

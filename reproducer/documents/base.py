@@ -16,10 +16,12 @@ from typing import Annotated, Any, NamedTuple, Self, Union, get_args, get_origin
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from reproducer.canonical import canonical_bytes, content_digest
+from reproducer.documents.bounds import MOST_VALUES, refuse_deep, refuse_many
 from reproducer.errors import InvalidDocumentError
 
 SLUG = r"^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$"
 _LONGEST_SHOWN = 80
+_MOST_FAULTS = 20
 
 
 def _relative_path(text: str) -> str:
@@ -139,14 +141,15 @@ class Document(Part):
         return copied
 
 
-def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20) -> Any:
-    """Parse JSON from a stranger: bounded size, no duplicate keys, no NaN, no unbounded nesting.
+def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20, values: int = MOST_VALUES) -> Any:
+    """Parse JSON from a stranger: bounded size and number of values, no duplicate keys, no NaN, no unbounded nesting.
 
     Raises:
         InvalidDocumentError: any of those, or not JSON at all.
     """
     if len(text) > limit:
         raise InvalidDocumentError(f"is larger than {limit} bytes", where=where)
+    refuse_many(text, where=where, most=values)
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}
@@ -160,9 +163,11 @@ def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20) -> Any:
         raise InvalidDocumentError(f"{name} is not JSON", where=where)
 
     try:
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=constant)
     except (ValueError, RecursionError) as error:
         raise InvalidDocumentError("is not JSON", where=where, why=str(error)) from error
+    refuse_deep(data, where=where)
+    return data
 
 
 def shown(value: object) -> str:
@@ -172,13 +177,16 @@ def shown(value: object) -> str:
 
 
 def _describe(model: type[BaseModel], error: ValidationError, source: str | None) -> str:
-    """Every fault of a ValidationError as one sentence; the branches of a union share one."""
+    """The faults of a ValidationError as one sentence, a screenful at most; the branches of a union share one."""
     found: dict[str, list[str]] = {}
     for fault in error.errors(include_url=False):
+        if len(found) >= _MOST_FAULTS:
+            found.setdefault("and more", [f"{error.error_count()} in all"])
+            break
         location = _keys(model, fault["loc"], unknown=fault["type"] == "extra_forbidden")
         cause = fault.get("ctx", {}).get("error")
         if isinstance(cause, ContradictionError):
-            for each in cause.faults:
+            for each in cause.faults[:_MOST_FAULTS]:
                 found.setdefault(_place((*location, *each.location), source), []).append(each.message)
             continue
         said = found.setdefault(_place(location, source), [])

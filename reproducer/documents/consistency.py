@@ -84,9 +84,11 @@ def _shared(document: Lock | Manifest) -> Iterator[Fault]:
 
 
 def _unique(names: Sequence[str], place: tuple[int | str, ...], key: str) -> Iterator[Fault]:
+    seen: set[str] = set()
     for index, name in enumerate(names):
-        if name in names[:index]:
+        if name in seen:
             yield Fault((*place, index, key), f"{shown(name)} stands twice")
+        seen.add(name)
 
 
 def _named(name: str, known: Sequence[str], place: tuple[int | str, ...]) -> Iterator[Fault]:

@@ -1,6 +1,8 @@
 """A lock together with the folder it lies in, whose files are checked before anyone uses them."""
 
 import hashlib
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from reproducer.documents.base import FileReference
 from reproducer.documents.lock import LocalSource, Lock
 from reproducer.documents.toml import read_document
 from reproducer.errors import DriftError, UnsafeInputError
+
+LARGEST_FILE = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,8 @@ class OpenedLock:
         """The bytes of a file the lock names.
 
         Raises:
-            UnsafeInputError: the path leads out of the lock's folder through a link.
+            UnsafeInputError: the path leads out of the lock's folder through a link, to a pipe or device, or to a file
+            that is too large.
             DriftError: the file is missing, or its bytes are not those the lock pins.
         """
         return read_reference(self.folder, reference, where=str(self.path))
@@ -71,15 +76,23 @@ def references(lock: Lock) -> tuple[FileReference, ...]:
 def read_reference(folder: Path, reference: FileReference, *, where: str) -> bytes:
     """The verified bytes of a referenced file below `folder`; raises as `OpenedLock.read` does."""
     root = folder.resolve()
-    path = (root / reference.path).resolve()
-    if not path.is_relative_to(root):
-        raise UnsafeInputError(f"{reference.path} leads out of its folder", where=where, why="a symbolic link")
+    if reference.size > LARGEST_FILE:
+        raise UnsafeInputError(f"{reference.path} is larger than {LARGEST_FILE} bytes", where=where)
     try:
-        with path.open("rb") as file:
+        path = (root / reference.path).resolve()
+        if not path.is_relative_to(root):
+            raise UnsafeInputError(f"{reference.path} leads out of its folder", where=where, why="a symbolic link")
+        # a pipe that nobody writes to must not be waited for
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UnsafeInputError(f"{reference.path} is not a regular file", where=where)
             data = file.read(reference.size + 1)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:
         raise DriftError(
-            f"{reference.path} cannot be read", where=where, why=error.strerror or str(error), todo="restore the file"
+            f"{reference.path} cannot be read",
+            where=where,
+            why=getattr(error, "strerror", None) or str(error),
+            todo="restore the file",
         ) from error
     got = hashlib.sha256(data).hexdigest()
     if got != reference.sha256:

@@ -1,21 +1,23 @@
-"""Reading and writing TOML documents with tomlkit."""
+"""Reading and writing TOML documents, as text of a stranger."""
 
 import fcntl
 import glob
 import os
+import re
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-import tomlkit
-from tomlkit.exceptions import ParseError, TOMLKitError
-
 from reproducer.documents.base import Document
+from reproducer.documents.bounds import refuse_deep, refuse_long_keys, refuse_many
 from reproducer.errors import InvalidDocumentError, NotCheckedError, UsageError
 
 D = TypeVar("D", bound=Document)
-LARGEST = 16 << 20
+LARGEST = 8 << 20
+_MOST_VALUES = 100_000
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 _PARTIAL = ".partial"
 _YOUNG_S = 10
 
@@ -43,21 +45,34 @@ def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
         raise InvalidDocumentError(f"line {line}: the {what} is not UTF-8", where=str(path)) from error
 
 
-def parse_toml(text: str, *, where: str) -> dict[str, Any]:
+def parse_toml(text: str | bytes, *, where: str) -> dict[str, Any]:
     """TOML text as plain data.
 
     Raises:
-        InvalidDocumentError: not TOML; names the line and column.
+        InvalidDocumentError: not TOML; names the line and column. Or too much of it, or not UTF-8.
     """
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidDocumentError("not TOML: not UTF-8", where=where) from error
+    if len(text) > LARGEST:
+        raise InvalidDocumentError(f"is larger than {LARGEST} bytes", where=where)
+    refuse_many(text, where=where, most=_MOST_VALUES)
+    refuse_long_keys(text, where=where)
     try:
-        return tomlkit.parse(text).unwrap()
-    except ParseError as error:
-        message = str(error).split(" at line ")[0]
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        at = _PLACE.search(message)
+        line, column = (at[1], at[2]) if at and at[1] else (text.count("\n") + 1, len(text.rpartition("\n")[2]) + 1)
         raise InvalidDocumentError(
-            f"line {error.line}, column {error.col}: not TOML: {message}", where=where
+            f"line {line}, column {column}: not TOML: {_PLACE.sub('', message)}", where=where
         ) from error
-    except (TOMLKitError, RecursionError, ValueError) as error:
-        raise InvalidDocumentError(f"not TOML: {error}", where=where) from error
+    except (RecursionError, ValueError) as error:
+        raise InvalidDocumentError("not TOML", where=where, why=str(error)) from error
+    refuse_deep(data, where=where)
+    return data
 
 
 def read_document(kind: type[D], path: Path, *, what: str) -> D:

@@ -1,6 +1,5 @@
 """PEP 751 files as they stand beside a lock: wheels by name, size and sha256, without URLs or local paths."""
 
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
@@ -8,6 +7,7 @@ from pydantic import ValidationError
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Artefact
+from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, NotCheckedError
 from reproducer.fetch.hosts import marker_environment, ranks
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from packaging.utils import BuildTag
     from packaging.version import Version
 
-LARGEST = 16 << 20
 _MOST_PACKAGES = 10_000
 _TAGS_SHOWN = 12
 
@@ -70,12 +69,7 @@ def read_pylock(text: str | bytes, *, where: str) -> Pylock:
     from packaging.pylock import Pylock as Standard
     from packaging.pylock import PylockValidationError
 
-    if len(text) > LARGEST:
-        raise InvalidDocumentError(f"is larger than {LARGEST} bytes", where=where)
-    try:
-        data = tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidDocumentError("is not TOML", where=where, why=str(error)) from error
+    data = parse_toml(text, where=where)
     try:
         standard = Standard.from_dict(data)
     except (PylockValidationError, RecursionError) as error:

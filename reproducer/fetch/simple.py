@@ -10,7 +10,8 @@ from reproducer.documents.base import FileName, Sha256, parse_json
 from reproducer.errors import InvalidDocumentError
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1, */*;q=0.01"
-LARGEST_PAGE = 64 << 20
+LARGEST_PAGE = 24 << 20
+_MOST_VALUES = 1_000_000
 _FILENAME = re.compile(get_args(FileName)[1].metadata[0].pattern)
 _SHA256 = re.compile(get_args(Sha256)[1].metadata[0].pattern)
 _LARGEST_SIZE = 2**53 - 1
@@ -67,7 +68,7 @@ def filename_of(url: str) -> str | None:
 
 
 def _json_files(body: bytes, *, url: str, source: str) -> list[Candidate | None]:
-    page = parse_json(body, where=source, limit=LARGEST_PAGE)
+    page = parse_json(body, where=source, limit=LARGEST_PAGE, values=_MOST_VALUES)
     files = page.get("files") if isinstance(page, dict) else None
     if not isinstance(files, list):
         raise InvalidDocumentError("is no page of a package index", where=source)

@@ -8,6 +8,7 @@ from typing import Any
 
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
+from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.identity.factors import Path
 
@@ -67,12 +68,7 @@ def _told(old: Package | None, new: Package | None) -> tuple[str | None, str | N
 
 def _packages(data: bytes, where: str) -> dict[str, Package]:
     """The packages of a pylock file by normalised project name; several entries of one project come together."""
-    import tomllib
-
-    try:
-        entries = tomllib.loads(data.decode("utf-8")).get("packages", [])
-    except (ValueError, RecursionError) as error:
-        raise InvalidDocumentError("is no pylock file", where=where, why=str(error)) from error
+    entries = parse_toml(data, where=where).get("packages", [])
     found: dict[str, Package] = {}
     if not isinstance(entries, list):
         raise InvalidDocumentError("holds no list of packages", where=where)

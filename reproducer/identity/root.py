@@ -21,7 +21,7 @@ from reproducer.store.faults import disk_fault
 DOCUMENT = "factors.json"
 NOTES = "neutral.json"
 PAGES = "pages"
-_LARGEST = 64 << 20
+_LARGEST = 8 << 20
 _SHOWN = 3
 _LEAVE = "nothing was changed: look at the folder, move it away, or name another place with --kv"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from reproducer.canonical import content_digest
 from reproducer.documents.lock import Lock, Output
 from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level
+from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check
-from reproducer.errors import PennyError
+from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.verify.evidence import Evidence, check, unknown
 
 _ORDER: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
@@ -106,19 +107,15 @@ def _packages(evidence: Evidence, receipt: BuildReceipt, suffix: str) -> Check:
 
 def _hashes(pylock: bytes, where: str) -> set[str]:
     """Every sha256 of a wheel or source distribution in a PEP 751 file."""
-    import tomllib
-
-    from reproducer.errors import InvalidDocumentError
-
+    packages = parse_toml(pylock, where=where).get("packages", [])
     try:
-        packages = tomllib.loads(pylock.decode()).get("packages", [])
         files = [
             file
             for package in packages
             for file in [*package.get("wheels", []), package.get("sdist", {}), package.get("archive", {})]
         ]
         return {file["hashes"]["sha256"] for file in files if "hashes" in file}
-    except (ValueError, AttributeError, TypeError, KeyError, RecursionError) as error:
+    except (AttributeError, TypeError, KeyError) as error:
         raise InvalidDocumentError("is not a PEP 751 file", where=where, why=str(error)) from error
 
 

@@ -326,7 +326,7 @@ def test_packages_that_came_went_or_moved_are_told(tmp_path: Path) -> None:
     ("written", "reason"),
     [
         ("", "is not the file that the lock pins"),
-        (None, "is no pylock file"),
+        (None, "not TOML"),
     ],
 )
 def test_packages_that_cannot_be_compared_are_said_to_be(tmp_path: Path, written: str | None, reason: str) -> None:

@@ -8,6 +8,7 @@ folders that this module made itself. Modes become 644 or 755 and every time bec
 import gzip
 import hashlib
 import os
+import re
 import shutil
 import stat
 import tarfile
@@ -17,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, NoReturn, Protocol
+from typing import IO, Any, NoReturn, Protocol
 
 from reproducer.documents.base import shown
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
@@ -26,6 +27,8 @@ CHUNK = 1 << 20
 _LONGEST_PATH = 1024
 _LONGEST_PART = 255
 _DEEPEST = 64
+_LONGEST_HEADER = 8 << 10
+_MANY_DIGITS = re.compile(rb"[0-9]{100}")
 
 
 @dataclass(frozen=True)
@@ -199,6 +202,45 @@ class _Bounded:
         return piece
 
 
+class _Replay:
+    """A tar stream whose next piece has been read already."""
+
+    def __init__(self, piece: bytes, stream: Any) -> None:
+        self._piece = piece
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        piece, self._piece = self._piece, b""
+        return piece or self._stream.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Member(tarfile.TarInfo):
+    """A header of a tar file; `tarfile` reads extended ones whole and searches them in quadratic time."""
+
+    _EXTENDED = frozenset(
+        {tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK}
+    )
+
+    def _proc_member(self, tar: Any) -> Any:
+        """`tarfile`'s own place for members of special types."""
+        if self.type not in self._EXTENDED:
+            return super()._proc_member(tar)  # type: ignore[misc]
+        if not 0 <= self.size <= _LONGEST_HEADER:
+            raise UnsafeInputError(f"holds a header of more than {_LONGEST_HEADER} bytes", where=shown(self.name))
+        stream = tar.fileobj
+        piece = stream.read(-(-self.size // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE)
+        if _MANY_DIGITS.search(piece) and self.type not in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
+            raise UnsafeInputError("holds a header with a number that is none", where=shown(self.name))
+        tar.fileobj = _Replay(piece, stream)
+        try:
+            return super()._proc_member(tar)  # type: ignore[misc]
+        finally:
+            tar.fileobj = stream
+
+
 @contextmanager
 def _faults(where: str) -> Iterator[None]:
     """Name what a broken archive or a full disk is."""
@@ -259,7 +301,9 @@ def _unpack_tar(archive: Path, writer: _Writer) -> None:
     headers = 3 * 512 * writer.limits.members
     with gzip.open(archive, "rb") as plain:
         bounded = _Bounded(plain, writer.allowed + min(headers, writer.allowed), where)
-        with tarfile.open(fileobj=bounded, mode="r|", errorlevel=2) as tar:  # type: ignore[call-overload]  # a reader
+        with tarfile.open(  # type: ignore[call-overload]  # a reader
+            fileobj=bounded, mode="r|", errorlevel=2, tarinfo=_Member
+        ) as tar:
             for member in tar:
                 path = member_path(member.name, where=where)
                 if not path.parts and member.isdir():

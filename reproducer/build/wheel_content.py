@@ -15,21 +15,26 @@ import hashlib
 import io
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.build.archives import DEFAULT_LIMITS, zip_members
+from reproducer.build.archives import CHUNK, DEFAULT_LIMITS, zip_members
 from reproducer.canonical import content_digest
 from reproducer.documents.base import FileReference, Sha256, shown
 from reproducer.documents.lock import Output
 from reproducer.documents.receipts import Difference, Level
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
+from reproducer.store.hashing import hash_file
 
 LEVELS: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
 BUILD_PATH = b"/penny-build"
 _LINE = re.compile(r"^([0-9a-f]{64})  (0|[1-9][0-9]{0,15})  (.+)$")
+_RECORD = re.compile(r"[^/]+\.dist-info/RECORD")
+_LARGEST_IN_MEMORY = 32 << 20
 _SHORT_TEXT = 16384
+_MOST_LINES_COMPARED = 400
 _MOST_LINES_SHOWN = 6
 
 
@@ -67,45 +72,86 @@ def read_wheel(wheel: Path, *, build_paths: Sequence[Path] = ()) -> WheelContent
     Raises:
         UnsafeInputError: not a zip file, or with members that must not be.
     """
-    whole = wheel.read_bytes()
-    raw: dict[str, bytes] = {}
+    raw: dict[str, _Raw] = {}
     packing = {}
+    normal: dict[str, FileReference] = {}
+    texts: dict[str, str] = {}
+    records: dict[str, bytes] = {}
     try:
-        with zipfile.ZipFile(io.BytesIO(whole)) as packed:
-            for member in zip_members(packed, where=wheel.name):
-                if not member.is_dir():
-                    raw[member.filename] = _bounded(packed, member, wheel.name)
-                    time = "{}-{:02}-{:02} {:02}:{:02}:{:02}".format(*member.date_time)
-                    packing[member.filename] = (member.external_attr >> 16 & 0o7777, time)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError) as error:
+        sha256, size = hash_file(wheel)
+        with zipfile.ZipFile(wheel) as packed:
+            listed = [each for each in zip_members(packed, where=wheel.name) if not each.is_dir()]
+            if sum(each.file_size for each in listed) > DEFAULT_LIMITS.allowed(size):
+                raise UnsafeInputError("unpacks to more than a wheel of its size may", where=wheel.name)
+            for member in listed:
+                path = member.filename
+                raw[path], data = _read(packed, member, wheel.name)
+                time = "{}-{:02}-{:02} {:02}:{:02}:{:02}".format(*member.date_time)
+                packing[path] = (member.external_attr >> 16 & 0o7777, time)
+                if _RECORD.fullmatch(path) and data is not None:
+                    records[path] = data
+                else:
+                    normal[path] = _normal(path, raw[path], data, build_paths, texts)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError, zlib.error) as error:
         raise UnsafeInputError("is no wheel that can be read", where=wheel.name, why=str(error)) from error
-    normal = {path: _normal(path, data, raw, build_paths) for path, data in raw.items()}
-    members = {
-        path: FileReference(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
-        for path, data in sorted(normal.items())
-    }
-    texts = {path: text for path, data in normal.items() if (text := _short_text(data)) is not None}
-    return WheelContent(hashlib.sha256(whole).hexdigest(), len(whole), members, texts, packing)
+    for path, data in records.items():
+        normal[path] = _kept(path, _contradictions(data, raw), texts)
+    return WheelContent(sha256, size, dict(sorted(normal.items())), texts, packing)
 
 
-def _bounded(packed: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> bytes:
+@dataclass(frozen=True)
+class _Raw:
+    """A member as it lies in the wheel; `digest` is spelt as RECORD spells it."""
+
+    sha256: str
+    size: int
+    has_null: bool
+
+    @property
+    def digest(self) -> str:
+        return "sha256=" + base64.urlsafe_b64encode(bytes.fromhex(self.sha256)).decode().rstrip("=")
+
+
+def _read(packed: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> tuple[_Raw, bytes | None]:
+    """A member's digest, and its bytes where they are few; one member is in memory at a time."""
+    digest = hashlib.sha256()
+    kept: list[bytes] | None = [] if member.file_size <= _LARGEST_IN_MEMORY else None
+    done, has_null = 0, False
     with packed.open(member) as source:
-        data = source.read(member.file_size)
-        if len(data) != member.file_size or member.file_size > DEFAULT_LIMITS.total:
-            raise UnsafeInputError(f"member {shown(member.filename)} is cut short", where=where)
-        return data
+        while piece := source.read(CHUNK):
+            digest.update(piece)
+            done += len(piece)
+            has_null = has_null or b"\0" in piece
+            if kept is not None:
+                kept.append(piece)
+    if done != member.file_size:
+        raise UnsafeInputError(f"member {shown(member.filename)} is cut short", where=where)
+    if kept is None and (not has_null or _RECORD.fullmatch(member.filename)):
+        raise UnsafeInputError(
+            f"member {shown(member.filename)} is text of more than {_LARGEST_IN_MEMORY} bytes", where=where
+        )
+    return _Raw(digest.hexdigest(), done, has_null), None if kept is None else b"".join(kept)
 
 
-def _normal(path: str, data: bytes, raw: Mapping[str, bytes], build_paths: Sequence[Path]) -> bytes:
-    if re.fullmatch(r"[^/]+\.dist-info/RECORD", path):
-        return _contradictions(data, raw)
-    if b"\0" not in data:
-        for folder in build_paths:
-            data = data.replace(str(folder).encode(), BUILD_PATH)
-    return data
+def _normal(
+    path: str, raw: _Raw, data: bytes | None, build_paths: Sequence[Path], texts: dict[str, str]
+) -> FileReference:
+    """A member with the folder it was built in replaced where it is text."""
+    if data is None or raw.has_null:
+        return FileReference(path=path, sha256=raw.sha256, size=raw.size)
+    for folder in build_paths:
+        data = data.replace(str(folder).encode(), BUILD_PATH)
+    return _kept(path, data, texts)
 
 
-def _contradictions(record: bytes, raw: Mapping[str, bytes]) -> bytes:
+def _kept(path: str, data: bytes, texts: dict[str, str]) -> FileReference:
+    text = _short_text(data)
+    if text is not None:
+        texts[path] = text
+    return FileReference(path=path, sha256=hashlib.sha256(data).hexdigest(), size=len(data))
+
+
+def _contradictions(record: bytes, raw: Mapping[str, _Raw]) -> bytes:
     """The rows of a RECORD that say something else than the members, sorted; normally none."""
     rows = set()
     listed = set()
@@ -113,20 +159,16 @@ def _contradictions(record: bytes, raw: Mapping[str, bytes]) -> bytes:
         for row in csv.reader(io.StringIO(record.decode("utf-8"), newline="")):
             path, digest, size = (*row, "", "", "")[:3]
             listed.add(path)
-            data = raw.get(path)
-            if data is None:
+            member = raw.get(path)
+            if member is None:
                 rows.add(f"{path}: listed but absent")
-            elif digest and not (digest == _record_digest(data) and size in ("", str(len(data)))):
+            elif digest and not (digest == member.digest and size in ("", str(member.size))):
                 rows.add(f"{path}: listed as {digest},{size}")
     except (UnicodeDecodeError, csv.Error):
         return record
     signatures = (".dist-info/RECORD.jws", ".dist-info/RECORD.p7s")
     rows |= {f"{path}: present but not listed" for path in raw if path not in listed and not path.endswith(signatures)}
     return "".join(f"{row}\n" for row in sorted(rows)).encode()
-
-
-def _record_digest(data: bytes) -> str:
-    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
 def _short_text(data: bytes) -> str | None:
@@ -240,7 +282,10 @@ def _as_text(member: FileReference) -> str:
 
 def _line_difference(old: str, new: str) -> str:
     """Extra and missing lines between two short texts."""
-    changes = [line for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[:2] in ("+ ", "- ")]
+    before, after = old.splitlines(), new.splitlines()
+    if max(len(before), len(after)) > _MOST_LINES_COMPARED:
+        return f"got {len(after)} lines, expected {len(before)}"
+    changes = [line for line in difflib.ndiff(before, after) if line[:2] in ("+ ", "- ")]
     words = [f"{'extra' if line[0] == '+' else 'missing'} line {shown(line[2:])}" for line in changes]
     more = f" and {len(words) - _MOST_LINES_SHOWN} more" if len(words) > _MOST_LINES_SHOWN else ""
     return "got " + ", ".join(words[:_MOST_LINES_SHOWN]) + more if words else "got other line endings"
@@ -251,7 +296,7 @@ def _guess(before: FileReference, new: str | None) -> str:
     if new is None:
         return ""
     lines = new.splitlines(keepends=True)
-    for index, line in enumerate(lines):
+    for index, line in enumerate(lines[:_MOST_LINES_COMPARED]):
         if _is(before, "".join(lines[:index] + lines[index + 1 :])):
             return f"got extra line {shown(line.rstrip())}"
     if _is(before, "".join(sorted(lines))):

@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_decompression_bomb(tmp_path: Path) -> None:
         unpack(many, tmp_path / "out", Limits(floor=1 << 20))
     member, data = file("p-1/x")
     member.pax_headers = {"comment": "z" * (16 << 20)}
-    with pytest.raises(UnsafeInputError, match="unpacks to more"):
+    with pytest.raises(UnsafeInputError, match="holds a header of more"):
         unpack(archive(tmp_path, [(member, data)]), tmp_path / "out", Limits(floor=1 << 20))
     with pytest.raises(UnsafeInputError, match="more than 3 members"):
         unpack(archive(tmp_path, [file(f"p-1/{n}") for n in range(4)]), tmp_path / "out", Limits(members=3))
@@ -176,3 +177,48 @@ def test_extract_member(tmp_path: Path) -> None:
         with pytest.raises(DriftError, match=r"w\.whl"):
             extract_member(whl, member, tmp_path / "n", sha256=sha256, size=size, where="w.whl")
         assert not (tmp_path / "n").exists()
+
+
+def _tar(folder: Path, *pieces: bytes) -> Path:
+    """A gzipped tar of raw blocks with one plain file at its end."""
+    plain = _header("p/x", 1, tarfile.REGTYPE) + b"y".ljust(512, b"\0")
+    path = folder / "hostile.tar.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"".join(pieces) + plain + bytes(1024))
+    return path
+
+
+def _header(name: str, size: int, kind: bytes) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size, member.type = size, kind
+    return member.tobuf(tarfile.USTAR_FORMAT)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK])
+def test_extended_header_is_not_read_whole(tmp_path: Path, kind: bytes) -> None:
+    """A header that says it is 32 MiB long is refused before it fills the memory."""
+    archive = _tar(tmp_path, _header("h", 32 << 20, kind), bytes(32 << 20))
+    with pytest.raises(UnsafeInputError, match="holds a header of more than"):
+        unpack_sdist(archive, tmp_path / "out", name=archive.name, epoch=0)
+
+
+def test_extended_header_is_not_searched_for_ever(tmp_path: Path) -> None:
+    """A header of digits alone, whose reading takes time with their square, is refused at once."""
+    blocks = (_header("h", 8192, tarfile.XHDTYPE) + b"1" * 8192) * 400
+    start = time.monotonic()
+    with pytest.raises(UnsafeInputError, match="a number that is none"):
+        unpack_sdist(_tar(tmp_path, blocks), tmp_path / "out", name="hostile.tar.gz", epoch=0)
+    assert time.monotonic() - start < 5
+
+
+def test_extended_headers_still_count(tmp_path: Path) -> None:
+    """Long names and pax records do what they always did."""
+    long = "p/" + "/".join(["n" * 60] * 5)
+    for number, form in enumerate((tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)):
+        archive = tmp_path / f"{number}.tar.gz"
+        with tarfile.open(archive, "w:gz", format=form) as tar:
+            member = tarfile.TarInfo(f"{long}é")
+            member.size = 3
+            tar.addfile(member, io.BytesIO(b"abc"))
+        top = unpack_sdist(archive, tmp_path / f"out{number}", name=archive.name, epoch=0)
+        assert (top.parent / f"{long}é").read_bytes() == b"abc"

@@ -2,6 +2,9 @@
 
 import hashlib
 import io
+import os
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -162,3 +165,38 @@ def test_levels() -> None:
     """The lowest of several levels counts."""
     assert lowest(["bytes-identical", "content-identical"]) == "content-identical"
     assert lowest([]) == "bytes-identical"
+
+
+def _in_child(wheel: Path) -> tuple[str, int]:
+    """What reading a wheel says in a process of its own, and how many MiB that process took at most."""
+    program = (
+        "import resource, sys\nfrom pathlib import Path\nfrom reproducer.build.wheel_content import read_wheel\n"
+        "try:\n    print(read_wheel(Path(sys.argv[1])).digest)\n"
+        "except Exception as error:\n    print(type(error).__name__)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", program, str(wheel)], capture_output=True, text=True, check=True)
+    said, most = ran.stdout.split()
+    return said, int(most)
+
+
+@pytest.mark.parametrize(("piece", "packing"), [(bytes(1 << 20), 8), (os.urandom(1 << 20), 0)], ids=["bomb", "large"])
+def test_large_wheel_is_read_in_little_memory(tmp_path: Path, piece: bytes, packing: int) -> None:
+    """A wheel that holds hundreds of MiB, honest or a bomb, is never in memory whole."""
+    wheel = tmp_path / "p-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", packing) as out, out.open("p/weights.bin", "w") as member:
+        for _ in range(300):
+            member.write(piece)
+    said, most = _in_child(wheel)
+    assert said == ("UnsafeInputError" if packing else said)
+    assert "Error" in said or len(said) == 64
+    assert most < 250
+
+
+def test_large_text_member_is_refused(tmp_path: Path) -> None:
+    """Text too large to look for build paths in is refused, since nothing can be said about it."""
+    wheel = tmp_path / "p-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("p/large.txt", b"x" * (33 << 20))
+    with pytest.raises(UnsafeInputError, match="is text of more than"):
+        read_wheel(wheel)

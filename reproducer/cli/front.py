@@ -4,13 +4,15 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, TextIO
 
 import typer
 
-from reproducer.errors import Outcome, PennyError, UsageError
+from reproducer.errors import NotCheckedError, Outcome, PennyError, UsageError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -45,6 +47,7 @@ PortOption = Annotated[
 
 DEFAULT_LOCK = Path("penny.lock.toml")
 INTERRUPTED = 130
+_STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 RUNS_CODE = (
     "This builds and runs other people's code: the engine, its packages, its patches and the checkpoint "
     "that the lock names. They run as you, with your files in reach."
@@ -75,13 +78,13 @@ class Front:
 
     def emit(self, result: dict[str, Any], shown: "RenderableType") -> None:
         """The result on stdout: JSON with stable keys, or what a person reads."""
-        if self.as_json:
-            sys.stdout.write(json.dumps(result, ensure_ascii=False, sort_keys=True) + "\n")
-        else:
-            from rich.console import Console
+        with _result_written():
+            if self.as_json:
+                sys.stdout.write(json.dumps(result, ensure_ascii=False, sort_keys=True) + "\n")
+            else:
+                from rich.console import Console
 
-            Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(shown)
-        sys.stdout.flush()
+                Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(shown)
 
     def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:
         """The person's yes to running other people's code, asked once a lock.
@@ -91,6 +94,8 @@ class Front:
         """
         if yes:
             return "--yes"
+        from reproducer.store.faults import writing
+
         record = store.root / "accepted" / opened.digest
         if record.exists():
             return "asked"
@@ -99,8 +104,9 @@ class Front:
         typer.echo(RUNS_CODE, err=True)
         if not typer.confirm(f"Build and run {opened.lock.name} (lock {opened.digest[:12]})?", err=True):
             raise UsageError("not accepted, nothing was run")
-        record.parent.mkdir(parents=True, exist_ok=True)
-        record.touch()
+        with writing(record.parent, what="the answer"):
+            record.parent.mkdir(parents=True, exist_ok=True)
+            record.touch()
         return "asked"
 
 
@@ -124,6 +130,13 @@ def finish(outcome: Outcome) -> None:
         raise typer.Exit(outcome.exit_code)
 
 
+def discard(stream: TextIO) -> None:
+    """Let a standard stream end in the null device, what it still buffers included: it could not be written."""
+    handle = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(handle, stream.fileno())
+    os.close(handle)
+
+
 class _Terminated(BaseException):
     """SIGTERM or SIGHUP arrived: unwind, so that every context manager stops what it started."""
 
@@ -132,22 +145,55 @@ def _on_signal(number: int, _frame: "FrameType | None") -> NoReturn:
     raise _Terminated(number)
 
 
+def _open_standard_files() -> None:
+    """Give the null device to each of stdin, stdout and stderr that the caller closed.
+
+    Otherwise the next file that is opened would get its number, and what is meant for a person would be written there.
+    """
+    while (handle := os.open(os.devnull, os.O_RDWR)) < len(_STANDARD):
+        os.set_inheritable(handle, True)  # noqa: FBT003  positional in the standard library
+    os.close(handle)
+    for number, (name, mode) in enumerate(_STANDARD):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  a descriptor
+
+
+@contextmanager
+def _result_written() -> Iterator[None]:
+    """Whatever is printed inside reaches stdout whole.
+
+    Raises:
+        BrokenPipeError: nobody reads it.
+        NotCheckedError: the disk is full, or the file took an error.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard(sys.stdout)
+        raise NotCheckedError("the result cannot be written to stdout", why=error.strerror or str(error)) from error
+
+
 def run(app: typer.Typer) -> None:
     """Run the command line; map every error to one clear line and the right exit code."""
+    _open_standard_files()
     signal.signal(signal.SIGTERM, _on_signal)
-    signal.signal(signal.SIGHUP, _on_signal)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup a closed terminal ends nothing
+        signal.signal(signal.SIGHUP, _on_signal)
     try:
         app()
     except PennyError as error:
         _fail(error, error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        sys.stderr.write("penny: interrupted\n")
+        _say("penny: interrupted")
         sys.exit(INTERRUPTED)
     except _Terminated as ended:
-        sys.stderr.write("penny: terminated\n")
+        _say("penny: terminated")
         sys.exit(128 + int(ended.args[0]))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         sys.exit(1)
     except Exception as error:  # the last line of defence: one line, and the traceback on request
         if _process.verbose:
@@ -157,11 +203,24 @@ def run(app: typer.Typer) -> None:
 
 def _fail(error: PennyError, code: int) -> NoReturn:
     line = " ".join(str(error).split())
-    sys.stderr.write(f"penny: error: {_printable(line)}\n")
+    _say(f"penny: error: {_printable(line)}")
     if _process.as_json:
         fault = {"what": error.what, "where": error.where, "why": error.why, "todo": error.todo}
-        sys.stdout.write(json.dumps({"error": fault, "exit_code": code}, sort_keys=True) + "\n")
+        try:
+            with _result_written():
+                sys.stdout.write(json.dumps({"error": fault, "exit_code": code}, sort_keys=True) + "\n")
+        except (BrokenPipeError, PennyError):  # the exit code still says it
+            discard(sys.stdout)
     sys.exit(code)
+
+
+def _say(line: str) -> None:
+    """A last line on stderr; the exit code must come through where nobody can read it."""
+    try:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
 
 
 def _printable(text: str) -> str:

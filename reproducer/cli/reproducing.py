@@ -55,7 +55,7 @@ def reproduce(
 
     def tell(step: "Step") -> None:
         if not quiet:
-            front.reporter.console.print(step_line(step))
+            front.reporter.line(step_line(step))
 
     front.reporter.note(f"Reproducing {opened.lock.name}, lock {opened.digest[:12]}, store {place.root}")
     result = walk(

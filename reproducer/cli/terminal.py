@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from reproducer.cli.front import discard
 from reproducer.progress import Task, Unit
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from rich.progress import Progress, ProgressColumn, TaskID
     from rich.progress import Task as Row
 
@@ -54,12 +56,21 @@ class Terminal:
     def note(self, message: str) -> None:
         """A line, unless --quiet."""
         if not self.quiet:
-            self.console.print(Text(message, overflow="fold"))
+            self.line(Text(message, overflow="fold"))
+
+    def line(self, shown: "RenderableType") -> None:
+        """Print; a log that cannot be written (its disk is full) ends no run, a reader that went away does."""
+        try:
+            self.console.print(shown)
+        except BrokenPipeError:
+            raise
+        except OSError:
+            discard(sys.stderr)
 
     def detail(self, message: str) -> None:
         """A dim line with --verbose."""
         if self.verbose and not self.quiet:
-            self.console.print(Text(message, style="dim", overflow="fold"))
+            self.line(Text(message, style="dim", overflow="fold"))
 
     @contextmanager
     def task(self, label: str, total: int | None, unit: Unit) -> Iterator[Task]:

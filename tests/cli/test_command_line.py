@@ -110,3 +110,61 @@ def test_init_writes_a_manifest_that_is_valid_and_never_overwrites(tmp_path: Pat
     path.write_text("mine")
     assert penny("init", "manifests/mine.toml", folder=tmp_path).returncode == 2
     assert path.read_text() == "mine"
+
+
+def shell(script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a line of shell with penny as `$PENNY`, to close and redirect what only a shell does."""
+    environment = {**os.environ, "PENNY": f"{sys.executable} -m reproducer", "PENNY_STORE": str(folder / "store")}
+    return subprocess.run(
+        ["/bin/sh", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("json_option", ["", "--json"])
+def test_closed_standard_files(tmp_path: Path, closed: str, json_option: str) -> None:
+    """A closed stdin, stdout or stderr changes no exit code, and no file that is opened later gets its number."""
+    assert shell(f"$PENNY init {json_option} {closed}", tmp_path).returncode == 0
+    assert shell(f"$PENNY namespace {json_option} --lock missing {closed}", tmp_path).returncode == 2
+
+
+def test_full_disk_under_stdout_is_one_clear_error(tmp_path: Path) -> None:
+    """A result that cannot be written is said, and scripts see that the run told nothing."""
+    for options in ("", "--json"):
+        ended = shell(f"rm -rf manifests; $PENNY init {options} > /dev/full", tmp_path)
+        assert ended.returncode == 96
+        assert ended.stderr == "penny: error: the result cannot be written to stdout (No space left on device)\n"
+        failed = shell(f"$PENNY namespace {options} --lock missing > /dev/full", tmp_path)
+        assert failed.returncode == 2
+        assert "Traceback" not in failed.stderr
+
+
+def test_full_disk_under_stderr_keeps_the_exit_code(tmp_path: Path) -> None:
+    """A log on a full disk ends no run and hides no exit code."""
+    assert shell("$PENNY namespace --lock missing 2> /dev/full", tmp_path).returncode == 2
+    notes = (
+        "from reproducer.cli import terminal\n"
+        "talker = terminal.Terminal(verbose=True)\n"
+        "talker.note('a' * 100_000)\n"
+        "talker.detail('b')\n"
+        "print('went on')\n"
+    )
+    (tmp_path / "notes.py").write_text(notes)
+    ended = shell(f"{sys.executable} notes.py 2> /dev/full", tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "went on\n")
+
+
+@pytest.mark.parametrize(("ignored", "code"), [("", 129), ("trap '' HUP;", 0)])
+def test_hangup(tmp_path: Path, ignored: str, code: int) -> None:
+    """A closed terminal ends penny, unless nohup or the like had it ignored."""
+    program = (
+        "import os, signal, typer\n"
+        "from reproducer.cli.front import run\n"
+        "app = typer.Typer()\n"
+        "@app.command()\n"
+        "def main() -> None:\n"
+        "    os.kill(os.getpid(), signal.SIGHUP)\n"
+        "run(app)\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    assert shell(f"{ignored} exec {sys.executable} program.py", tmp_path).returncode == code

@@ -6,18 +6,20 @@ Each step takes up where an earlier run stopped and says what it reused.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
-from reproducer.boots import Boots, private_kv
+from reproducer.boots import Boots
 from reproducer.build import build
 from reproducer.canonical import content_digest
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive
+from reproducer.launch.turn import end_all
 from reproducer.ledger import AnyReceipt, Ledger, evidence_of
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
@@ -123,10 +125,11 @@ def reproduce(
 
     ledger = Ledger(places.store.root / "receipts" / opened.digest)
     ledger.add(receipt)
-    with run_folder(places.store.root / "runs" / opened.digest) as run, private_kv(places.kv, run) as kv:
+    abandon = partial(end_all, reporter=reporter)
+    with run_folder(places.store.root / "runs" / opened.digest, places.kv, abandon=abandon) as run:
         if run.resumed:
             reporter.note("an interrupted run is taken up where it stopped")
-        boots = Boots(opened, runtime, namespace, kv, run.folder, port, reporter, accepted, ledger)
+        boots = Boots(opened, runtime, namespace, run, port, reporter, accepted, ledger)
         since = time.monotonic()
         measures = qualify(opened, receipt, boots.boot, workspace=run.folder / "samples", reporter=reporter)
         for measure in measures:

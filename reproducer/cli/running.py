@@ -157,10 +157,13 @@ def qualify(
     verbose: VerboseOption = False,
 ) -> None:
     """Run the measures of the lock's suite on a server of its own and write receipts."""
-    from reproducer.boots import Boots, private_kv
+    from functools import partial
+
+    from reproducer.boots import Boots
     from reproducer.cli.show import measure_table
     from reproducer.documents.opened import open_lock
     from reproducer.identity.namespace import derive
+    from reproducer.launch.turn import end_all
     from reproducer.qualify.suite import qualify as measure
     from reproducer.runs import run_folder
 
@@ -175,8 +178,9 @@ def qualify(
     ledger = ledger_of(place, opened)
     ledger.add(runtime.receipt)
     runs = place.root / "runs" / opened.digest
-    with run_folder(runs) as run, private_kv(kv or place.root / "kv", run) as pages:
-        boots = Boots(opened, runtime, derive(opened.lock), pages, run.folder, port, front.reporter, accepted, ledger)
+    abandon = partial(end_all, reporter=front.reporter)
+    with run_folder(runs, kv or place.root / "kv", abandon=abandon) as run:
+        boots = Boots(opened, runtime, derive(opened.lock), run, port, front.reporter, accepted, ledger)
         if record_reference is not None:
             _record(front, opened, boots, record_reference)
             return

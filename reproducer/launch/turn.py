@@ -83,6 +83,16 @@ def take_turn(root: Path, *, reporter: Reporter) -> Turn:
         time.sleep(_POLL_S)
 
 
+def end_all(parent: Path, *, reporter: Reporter) -> None:
+    """End what killed launches left in every namespace below `parent`; waits for servers that are ending.
+
+    Raises:
+        NotCheckedError: as `take_turn`.
+    """
+    for path in sorted(parent.glob(".*.server")):
+        take_turn(parent / path.name.removeprefix(".").removesuffix(".server"), reporter=reporter).release()
+
+
 def tidy(root: Path, token: str) -> None:
     """Clean up after one launch in the namespace of folder `root`, if nobody had the turn since."""
     path = root.parent / f".{root.name}.server"

@@ -10,6 +10,7 @@ from pathlib import Path
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter
 from reproducer.store.exclusive import exclusive
+from reproducer.store.faults import writing
 
 
 @contextmanager
@@ -21,7 +22,8 @@ def measuring_alone(reporter: Reporter) -> Iterator[None]:
     """
     path = _private_folder() / "measuring.lock"
     with exclusive(path, reporter=reporter, what=f"{_holder(path)} is measuring on this machine"):
-        path.write_text(str(os.getpid()), encoding="ascii")
+        with writing(path.parent, what="the lock file"):
+            path.write_text(str(os.getpid()), encoding="ascii")
         yield
 
 

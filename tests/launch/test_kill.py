@@ -13,6 +13,8 @@ import pytest
 
 from reproducer.launch.server import servers
 from reproducer.launch.supervisor import start_ticks
+from reproducer.launch.turn import end_all
+from reproducer.progress import Silent
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Bench
@@ -82,6 +84,19 @@ def test_both_killed(bench: "Bench") -> None:
     with bench.run():
         assert not bench.left() & old
         assert not private.exists()
+
+
+def test_both_killed_and_never_launched_again(bench: "Bench") -> None:
+    """What was left is ended without another launch, where the namespace's parent is to be removed."""
+    with start(bench, "deaf") as penny:
+        first_line(penny)
+        supervisor = psutil.Process(min(bench.left(), key=started)).ppid()
+        penny.kill()
+        os.kill(supervisor, signal.SIGKILL)
+    assert len(bench.left()) >= 1
+    end_all(bench.root.parent, reporter=Silent())
+    assert bench.nothing_left()
+    assert list(bench.root.parent.glob(".*.server")) == []
 
 
 def test_killed_while_detached(bench: "Bench") -> None:

@@ -109,6 +109,8 @@ def read_envelope(data: bytes, *, where: str) -> Signed:
     """
     raw = parse_json(_utf8(data, where=where), where=where, limit=LARGEST_STATEMENT)
     bundle = _SigstoreBundle.from_data(raw, where=where)
+    if data != canonical_bytes(raw) + b"\n":
+        raise InvalidDocumentError("is not in RFC 8785 form with one line feed at its end", where=where)
     envelope = bundle.dsseEnvelope
     if len(envelope.signatures) != 1:
         count = len(envelope.signatures)

@@ -1,12 +1,15 @@
 """A bundle checked with nothing but itself and the signer's public key: no store, no network, no clock."""
 
 import hashlib
+import re
 from pathlib import Path
 
+from reproducer import __version__
 from reproducer.attest.bundle import FIGURE, LOCK, PUBLIC, REPORT, SIGNED, STATEMENTS, VERDICT, bundle_content
 from reproducer.attest.keys import PublicKey
 from reproducer.attest.statements import INDEX, RECEIPTS
 from reproducer.documents.base import parse_json, shown
+from reproducer.documents.bounds import MOST_VALUES, values_in
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, references
 from reproducer.documents.receipts import BundleIndex
@@ -15,7 +18,7 @@ from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.ledger import AnyReceipt, parse_receipt, receipt_name
 from reproducer.report.markdown import REPORT_FORMAT
-from reproducer.verify.evidence import check, skipped, unknown
+from reproducer.verify.evidence import check, unknown
 from reproducer.verify.folder import read_folder
 from reproducer.verify.receipts import verify_receipts
 from reproducer.verify.signatures import SignatureFindings, check_identity, check_signatures, check_statements
@@ -158,10 +161,16 @@ class _Inspection:
         """Every receipt; one that is no receipt any more is a failed check unless it was signed like that."""
         found: list[AnyReceipt] = []
         faults = []
+        values = 0
         names = sorted(name for name in self._content if name.startswith(f"{RECEIPTS}/"))
         for name in names:
+            values += values_in(self._content[name])
+            if values > MOST_VALUES:
+                faults.append(f"{name} was not read: with it the receipts hold more than {MOST_VALUES} values")
+                continue
             try:
                 receipt = parse_receipt(self._text(name), where=self._where(name))
+                receipt.canonical()
             except InvalidDocumentError as error:
                 if self._is_sealed(name, sealed):
                     raise
@@ -191,6 +200,8 @@ class _Inspection:
             for each in then.checks
             if statuses.get(each.id, each.status) not in (each.status, "skipped")
         ]
+        if all(receipt.penny_version == __version__ for receipt in receipts):
+            faults += [f"{each.id} is no check of this penny" for each in then.checks if each.id not in statuses]
         if then.outcome != now.outcome:
             faults.append(f"it says {then.word} ({then.outcome.exit_code}), {now.outcome.exit_code} was found")
         found = [check("verdict", "signature", faults, expected=now.word, got=then.word)]
@@ -201,8 +212,10 @@ class _Inspection:
         """The report is made again and compared; one of another format cannot be, and says so."""
         text = self._content.get(REPORT, b"")
         first = text.split(b"\n", 1)[0].decode("utf-8", "replace")
-        if REPORT_FORMAT not in first:
-            return skipped("report", "signature", f"this penny does not write reports of its format: {shown(first)}")
+        if first != f"<!-- {REPORT_FORMAT} -->":
+            if re.fullmatch(r"<!-- penny-report/[1-9][0-9]{0,5} -->", first):
+                return unknown("report", "signature", f"this penny does not write reports of its format: {first}")
+            return check("report", "signature", [f"it is no report: it begins {shown(first)}"])
         own = self.own_key()
         if own is None or own.key_id != key_id:
             return check("report", "signature", ["there is no key in the bundle that it could name"])

@@ -12,7 +12,11 @@ from reproducer.documents.verdict import Check
 from reproducer.engines import engine_of
 from reproducer.errors import PennyError
 from reproducer.identity.namespace import derive
+from reproducer.launch.plan import FIXED
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
+
+# what this penny sets for every server, whatever the lock says
+_OWN = frozenset(FIXED) | {"HOME", "TMPDIR"}
 
 
 def configuration_checks(evidence: Evidence) -> Iterator[Check]:
@@ -25,6 +29,7 @@ def configuration_checks(evidence: Evidence) -> Iterator[Check]:
         return
     yield _namespace(evidence)
     yield from _effective(evidence)
+    yield _others(evidence)
     yield _arguments(evidence)
     yield _environment(evidence)
 
@@ -92,8 +97,20 @@ def _effective(evidence: Evidence) -> Iterator[Check]:
         yield check(f"effective.{name}", "configuration", faults, expected=expected[name], got=", ".join(got))
 
 
+def _others(evidence: Evidence) -> Check:
+    """Nothing that a launch compared besides differs: no value is left out because the lock is silent about it."""
+    faults = [
+        f"launch {digest[:12]}: {value.name} is {told(value.got)}, expected {told(value.expected)}"
+        for digest, launch in evidence.launches.items()
+        for value in launch.effective
+        if value.name not in evidence.lock.launch.effective
+        and not (value.agrees and value.got is not None and same(value.got, value.expected))
+    ]
+    return check("effective", "configuration", faults, got="no other value differs")
+
+
 def _environment(evidence: Evidence) -> Check:
-    """Every variable of the lock reached every launch as it stands there."""
+    """Every variable of the lock reached every launch as it stands there, and none that would steer the engine else."""
     wanted = evidence.lock.launch.environment
     faults = [
         f"launch {digest[:12]}: {fault}"
@@ -109,3 +126,5 @@ def _variables(wanted: dict[str, str], launch: LaunchReceipt) -> Iterator[str]:
             yield f"{name} is not set"
         elif launch.environment[name] != text:
             yield f"{name} is {told(launch.environment[name])}, not {told(text)}"
+    if launch.penny_version == __version__:
+        yield from (f"{name} is set besides" for name in sorted(launch.environment.keys() - wanted.keys() - _OWN))

@@ -7,8 +7,8 @@ from pathlib import Path
 from reproducer.errors import NotCheckedError, UnsafeInputError, UsageError
 
 MOST_FILES = 4096
-LARGEST_FILE = 32 << 20
-LARGEST_FOLDER = 160 << 20
+LARGEST_FILE = 16 << 20
+LARGEST_FOLDER = 64 << 20
 DEEPEST = 16
 
 

@@ -74,6 +74,7 @@ def _samples(evidence: Evidence, measure: Measure, name: str, receipt: MeasureRe
         faults.append(f"{boots} boots, the lock asks for {asked}")
     if receipt.warmup != measure.warmup:
         faults.append(f"the warm-up is {receipt.warmup}, the lock says {measure.warmup}")
+    faults += _left_out(measure, receipt)
     reference = evidence.lock.qualification.reference
     if receipt.reference_sha256 is not None and (reference is None or receipt.reference_sha256 != reference.sha256):
         faults.append(f"it was compared with reference {receipt.reference_sha256[:12]}, which is not the lock's")
@@ -84,6 +85,18 @@ def _samples(evidence: Evidence, measure: Measure, name: str, receipt: MeasureRe
         expected=f"{measure.repeats} samples, {asked} boots",
         got=f"{len(counted)} samples, {boots} boots",
     )
+
+
+def _left_out(measure: Measure, receipt: MeasureReceipt) -> Iterator[str]:
+    """Samples that do not count without being the first of their boot, and samples that are not there any more."""
+    ordered = sorted(receipt.samples, key=lambda sample: sample.index)
+    if [sample.index for sample in ordered] != list(range(len(ordered))):
+        yield f"the indices of {len(ordered)} samples leave some out"
+    for boot in sorted({sample.boot for sample in ordered}):
+        marks = [sample.warmup for sample in ordered if sample.boot == boot]
+        if sum(marks) > measure.warmup or any(marks[sum(marks) :]):
+            where = f"{sum(marks)} samples of boot {boot[:12]}"
+            yield f"{where} are called warm-up, the lock allows its first {measure.warmup}"
 
 
 def _boots(evidence: Evidence, measure: Measure) -> int:

@@ -57,7 +57,7 @@ def test_claiming_the_trusted_key_does_not_help(key: SigningKey, tmp_path: Path)
     foreign["verificationMaterial"]["publicKey"]["hint"] = key.public.hint
 
     with pytest.raises(SignatureError, match="does not hold"):
-        read_envelope(canonical_bytes(foreign), where="it").verify(key.public)
+        read_envelope(canonical_bytes(foreign) + b"\n", where="it").verify(key.public)
 
 
 def _envelope(bundle: dict[str, Any]) -> dict[str, Any]:

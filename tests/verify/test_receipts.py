@@ -229,7 +229,11 @@ MEASURE_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str], int
     "parameter gone": (lambda m: m["parameters"].pop("prompt_tokens"), {"parameters.decode.single"}, 8),
     "warm-up": (lambda m: m.update(warmup=0), {"samples.decode.single"}, 8),
     "one boot": (_without_boot, {"samples.decode.single"}, 8),
-    "sample index": (lambda m: m["samples"][1].update(index=0), {"binding.boots.decode.single"}, 16),
+    "sample index": (
+        lambda m: m["samples"][1].update(index=0),
+        {"binding.boots.decode.single", "samples.decode.single"},
+        16 + 8,
+    ),
     "foreign boot": (
         lambda m: m["samples"][1].update(boot=sha256("foreign")),
         {"binding.boots.decode.single"},
@@ -364,3 +368,41 @@ def test_no_edit_of_a_number_passes(evidence: Evidence, data: st.DataObject) -> 
     outcome = Verdict(checks=verify_receipts(evidence.opened, evidence.replacing(receipt, forged))).outcome
 
     assert bool(outcome) == (number != getattr(receipt.derived[place], field))
+
+
+def test_sample_that_is_called_warmup_afterwards_fails(evidence: Evidence) -> None:
+    """Slow samples cannot be hidden as warm-up: the lock says how many there are, and they come first."""
+
+    def hide(receipt: dict[str, Any]) -> None:
+        receipt["samples"][2]["warmup"] = True
+
+    old = evidence.measure("decode.single")
+    new = edited(old, hide)
+    found = _not_passed(verify_receipts(evidence.opened, evidence.replacing(old, new)))
+    assert found["samples.decode.single"].startswith("failed")
+    assert "are called warm-up" in found["samples.decode.single"]
+
+
+def test_sample_that_is_gone_fails(evidence: Evidence) -> None:
+    """A sample that was dropped leaves a gap in the indices."""
+    old = evidence.measure("decode.single")
+    new = edited(old, lambda receipt: receipt["samples"].pop(2))
+    found = _not_passed(verify_receipts(evidence.opened, evidence.replacing(old, new)))
+    assert "leave some out" in found["samples.decode.single"]
+
+
+def test_value_that_differs_counts_though_the_lock_is_silent(evidence: Evidence) -> None:
+    """A launch that itself says a value differs fails, whether the lock names that value or not."""
+    more = {"name": "zz", "expected": 1, "got": 2, "source": "server_info", "agrees": False}
+    old = evidence.launches[0]
+    new = edited(old, lambda launch: launch["effective"].append(more))
+    found = _not_passed(verify_receipts(evidence.opened, evidence.replacing(old, new)))
+    assert found["effective"].startswith("failed")
+
+
+def test_variable_besides_those_of_the_lock_fails(evidence: Evidence) -> None:
+    """A variable that neither the lock nor penny sets may steer the engine, so a launch with one is not the lock's."""
+    old = evidence.launches[0]
+    new = edited(old, lambda launch: launch["environment"].update(SGLANG_SWITCH="1"))
+    found = _not_passed(verify_receipts(evidence.opened, evidence.replacing(old, new)))
+    assert "SGLANG_SWITCH is set besides" in found["launch.environment"]

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
+from reproducer.attest import bundle
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.envelope import read_envelope, sign
-from reproducer.attest.keys import SigningKey
+from reproducer.attest.keys import SigningKey, signing_key
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.opened import open_lock
 from reproducer.documents.receipts import BundleIndex
-from reproducer.documents.verdict import Verdict
+from reproducer.documents.verdict import Check, Verdict
 from reproducer.ledger import parse_receipt, receipt_name
 from reproducer.verify.bundle import verify_bundle
 from reproducer.verify.receipts import verify_receipts
@@ -413,3 +414,65 @@ def test_index_and_names_are_what_they_say(good: Path) -> None:
     }
     for path in good.glob("receipts/*.json"):
         assert receipt_name(parse_receipt(path.read_text(), where=path.name)) == path.name
+
+
+def test_verdict_names_no_check_that_is_none(evidence: Evidence, key: SigningKey, tmp_path: Path) -> None:
+    """A signer cannot have a check pass that this penny does not make: verdict and report would carry it on."""
+    praise = Check(id="speed.of.light", aspect="qualification", status="passed")
+    checks = (*verify_receipts(evidence.opened, evidence.receipts), praise)
+    write_bundle(tmp_path / "b", evidence.opened, evidence.receipts, key, checks)
+
+    verdict = verify_bundle(tmp_path / "b", key.public)
+
+    assert verdict.outcome.exit_code == 64 + SIGNATURE
+    assert _failed(verdict) == {"verdict": "speed.of.light is no check of this penny"}
+
+
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [(b"# The fastest of all", SIGNATURE), (b"<!-- penny-report/2 -->", UNKNOWN)],
+    ids=["prose", "newer format"],
+)
+def test_report_that_cannot_be_made_again_does_not_pass(
+    evidence: Evidence, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: bytes, code: int
+) -> None:
+    """A signed page that is no report fails, and one of a format that is not known is not taken on trust."""
+    key = signing_key(tmp_path / "keys")
+    made = bundle.bundle_content
+
+    def other(*arguments: Any) -> dict[str, bytes]:
+        content = made(*arguments)
+        return content | {"report.md": first + b"\n" + content["report.md"].split(b"\n", 1)[1]}
+
+    monkeypatch.setattr(bundle, "bundle_content", other)
+    signed_bundle(evidence, tmp_path / "b", key)
+
+    verdict = verify_bundle(tmp_path / "b", key.public)
+
+    assert [check.id for check in verdict.checks if check.status != "passed"] == ["report"]
+    assert verdict.outcome.exit_code == 64 + code
+
+
+@pytest.mark.parametrize("edit", [lambda data: data + b"\n", lambda data: data.replace(b'":', b'": ', 1)])
+def test_signed_file_has_one_spelling(
+    copy: Path, rewrite: Rewrite, key: SigningKey, edit: Callable[[bytes], bytes]
+) -> None:
+    """Not even a space can be added to a signed statement unnoticed."""
+    rewrite("statements/qualification.sigstore.json", edit)
+
+    assert verify_bundle(copy, key.public).outcome.exit_code & 64 + SIGNATURE == 64 + SIGNATURE
+
+
+def test_receipts_are_bounded_together(copy: Path, key: SigningKey) -> None:
+    """Receipts that would fill the memory are refused before they are parsed, and what is no number is a finding."""
+    for number in range(3):
+        (copy / f"receipts/measure-{number}.json").write_bytes(b'{"kind":[' + b"[]," * 120_000 + b"0]}")
+    receipt = next((copy / "receipts").glob("launch-*.json")).name
+    huge = (copy / "receipts" / receipt).read_bytes().replace(b'"got":16', b'"got":1' + b"0" * 30)
+    (copy / "receipts" / receipt).write_bytes(huge)
+
+    verdict = verify_bundle(copy, key.public)
+
+    assert verdict.outcome.exit_code & 64 + SIGNATURE == 64 + SIGNATURE
+    assert "hold more than" in _failed(verdict)["receipt.digest"]
+    assert "no canonical JSON form" in _failed(verdict)["receipt.digest"]

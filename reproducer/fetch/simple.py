@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from html import unescape
 from typing import Any, get_args
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
@@ -14,6 +14,11 @@ LARGEST_PAGE = 24 << 20
 _MOST_VALUES = 1_000_000
 _FILENAME = re.compile(get_args(FileName)[1].metadata[0].pattern)
 _SHA256 = re.compile(get_args(Sha256)[1].metadata[0].pattern)
+_MOST_ANCHORS = 100_000
+# a quoted value ends, for this purpose, where another tag begins
+_QUOTED = r'"(?:[^"<]|<(?![A-Za-z/!?]))*+"|\'(?:[^\'<]|<(?![A-Za-z/!?]))*+\''
+_TAG = re.compile(rf"<(a|base)\s((?:[^<>\"']|{_QUOTED})*+)>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 _LARGEST_SIZE = 2**53 - 1
 _LONGEST_URL = 8192
 
@@ -94,26 +99,37 @@ def _json_file(entry: dict[str, Any], *, url: str, source: str) -> Candidate | N
     )
 
 
-class _Anchors(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.base: str | None = None
-        self.anchors: list[dict[str, str | None]] = []
+def _tags(text: str, *, source: str) -> tuple[str | None, list[dict[str, str | None]]]:
+    """The page's base and the attributes of its anchors, in time that grows with the page and not with its square."""
+    base: str | None = None
+    anchors: list[dict[str, str | None]] = []
+    for name, inner in _TAG.findall(_without_comments(text)):
+        attributes: dict[str, str | None] = {}
+        for key, double, single, bare in _ATTRIBUTE.findall(inner):
+            attributes.setdefault(key.lower(), unescape(double or single or bare))
+        if name.lower() == "a":
+            anchors.append(attributes)
+        elif base is None:
+            base = attributes.get("href")
+        if len(anchors) > _MOST_ANCHORS:
+            raise InvalidDocumentError(f"holds more than {_MOST_ANCHORS} links", where=source)
+    return base, anchors
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "base" and self.base is None:
-            self.base = dict(attrs).get("href")
-        elif tag == "a":
-            self.anchors.append(dict(attrs))
+
+def _without_comments(text: str) -> str:
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0:
+        parts.append(text[at:start])
+        end = text.find("-->", start + 4)
+        at = end + 3 if end >= 0 else len(text)
+    return "".join((*parts, text[at:]))
 
 
 def _html_files(text: str, *, url: str, source: str) -> list[Candidate | None]:
-    parser = _Anchors()
-    parser.feed(text)
-    parser.close()
-    base = _joined(url, parser.base) if parser.base else url
+    given, anchors = _tags(text, source=source)
+    base = _joined(url, given) if given else url
     found: list[Candidate | None] = []
-    for anchor in parser.anchors:
+    for anchor in anchors:
         link = anchor.get("href")
         plain = (
             _candidate(link, page=base or url, source=source, requires=anchor.get("data-requires-python"))

@@ -1,6 +1,8 @@
 """Pages of indexes, from strangers."""
 
 import json
+import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import given, settings
@@ -107,3 +109,13 @@ def test_no_page_breaks_the_reader(body: bytes) -> None:
         assert filename_of(each.url) == each.filename
         assert "/" not in each.filename
         assert each.url.startswith(("http://", "https://"))
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<!--", "</", "<?", '<a "', "<a a='", "<![", "<a href=x-1.whl>", "<"])
+def test_hostile_html_takes_little_time(piece: str) -> None:
+    """A page that a parser of HTML would search again and again is read once, or refused."""
+    body = piece.encode() * ((4 << 20) // len(piece))
+    start = time.monotonic()
+    with suppress(InvalidDocumentError):
+        read_page(body, content_type="text/html", url="https://host/simple/x/", source="s")
+    assert time.monotonic() - start < 5

@@ -80,11 +80,11 @@ class Front:
         """The result on stdout: JSON with stable keys, or what a person reads."""
         with _result_written():
             if self.as_json:
-                sys.stdout.write(json.dumps(result, ensure_ascii=False, sort_keys=True) + "\n")
+                sys.stdout.write(json.dumps(result, sort_keys=True) + "\n")
             else:
-                from rich.console import Console
+                from reproducer.cli.console import PlainConsole
 
-                Console(highlight=False, markup=False, soft_wrap=not sys.stdout.isatty()).print(shown)
+                PlainConsole(soft_wrap=not sys.stdout.isatty()).print(shown)
 
     def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:
         """The person's yes to running other people's code, asked once a lock.

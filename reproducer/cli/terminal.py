@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.text import Text
 
+from reproducer.cli.console import PlainConsole
 from reproducer.cli.front import discard
 from reproducer.progress import Task, Unit
 
@@ -48,7 +48,7 @@ class Terminal:
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.console = Console(stderr=True, highlight=False, markup=False, soft_wrap=not sys.stderr.isatty())
+        self.console = PlainConsole(stderr=True, soft_wrap=not sys.stderr.isatty())
         self._progress: Progress | None = None
         self._open = 0
         self._lock = threading.Lock()
@@ -96,7 +96,7 @@ class Terminal:
         with self._lock:
             if self._progress is None:
                 self._progress = Progress(
-                    TextColumn("  {task.description}"),
+                    TextColumn("  {task.description}", markup=False),
                     BarColumn(bar_width=16),
                     _done_column(),
                     TimeRemainingColumn(compact=True),

@@ -3,6 +3,7 @@
 Each step takes up where an earlier run stopped and says what it reused.
 """
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from reproducer.build import build
 from reproducer.canonical import content_digest
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.verdict import Check, Verdict
+from reproducer.errors import NotCheckedError
 from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive
 from reproducer.launch.turn import end_all
@@ -105,6 +107,8 @@ def reproduce(
     """
     walk = _Walk(tell)
     since = time.monotonic()
+    key = signing_key(places.keys)  # found out now, not after everything was measured
+    _check_writable(places.evidence)
     pinned = opened.check_files()
     walk.ended("lock", since, f"{opened.digest[:12]}, {pinned} pinned files are what it says", reused=True)
 
@@ -145,12 +149,30 @@ def reproduce(
         walk.ended("verify", since, _counted(checks), failed=any(check.status == "failed" for check in checks))
 
         since = time.monotonic()
-        key = signing_key(places.keys)
         bundle = bundle_folder(places.evidence, opened, receipts)
         write_bundle(bundle, opened, receipts, key, checks)
         verdict = verify_bundle(bundle, key.public)
         walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
     return Reproduction(verdict, bundle, tuple(walk.steps))
+
+
+def _check_writable(evidence: Path) -> None:
+    """Refuse a folder that no bundle can be written to; nothing is left in it.
+
+    Raises:
+        NotCheckedError: it is no folder, or no file can be made in it.
+    """
+    try:
+        evidence.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=evidence):
+            pass
+    except OSError as error:
+        raise NotCheckedError(
+            "no bundle can be written here",
+            where=str(evidence),
+            why=error.strerror or str(error),
+            todo="name another folder with --evidence",
+        ) from error
 
 
 def _counted(checks: tuple[Check, ...]) -> str:

@@ -161,19 +161,20 @@ def test_only_pages_of_the_run_itself_are_removed(tmp_path: Path) -> None:
     assert precious.exists()
 
 
-def test_no_descriptor_left_is_one_clear_error(tmp_path: Path) -> None:
-    """Where no folder can be opened or locked, there is an error and not one new folder after another."""
+def test_disk_without_locks_is_one_clear_error(tmp_path: Path) -> None:
+    """Where the file system locks no folder, there is an error and not one new folder after another."""
     script = (
-        "import os, resource, sys\n"
+        "import errno, fcntl, os, sys\n"
         "from pathlib import Path\n"
         "from reproducer.errors import NotCheckedError\n"
         "from reproducer.runs import run_folder\n"
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\n"
+        "def refuse(*_):\n"
+        "    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))\n"
+        "fcntl.flock = refuse\n"
         "try:\n"
         "    with run_folder(Path(sys.argv[1]), Path(sys.argv[1])): pass\n"
         "except NotCheckedError as error: print(error)\n"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "runs")]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
-    assert "no folder for this run" in ended.stdout
-    assert "Too many open files" in ended.stdout
+    assert "no folder for this run (No locks available)" in ended.stdout

@@ -130,6 +130,7 @@ def report(
         verdict = Verdict(checks=verify_receipts(opened, receipts))
     text = render(opened.lock, receipts, verdict)
     front.emit({"report": text, "subject": opened.digest, "verdict": verdict.word}, text)
+    finish(verdict.outcome)
 
 
 def _verdict(

@@ -1,7 +1,7 @@
 """What ran against the lock: effective values, arguments, environment, and the namespace derived from the lock again.
 
 Namespace and argument list are derived by rules that another version of penny may not share: where such a version made
-the receipt, a difference is shown and not judged.
+the receipt, a difference is unknown: it may be right, and nobody here can say so.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from reproducer.engines import engine_of
 from reproducer.errors import PennyError
 from reproducer.identity.namespace import derive
 from reproducer.launch.plan import FIXED
-from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
+from reproducer.verify.evidence import Evidence, check, same, told, unknown
 
 # what this penny sets for every server, whatever the lock says
 _OWN = frozenset(FIXED) | {"HOME", "TMPDIR"}
@@ -66,11 +66,11 @@ def _arguments(evidence: Evidence) -> Check:
 
 
 def _judged(evidence: Evidence, check_id: str, faults: list[str], expected: str, got: str) -> Check:
-    """A check of what penny derives; against receipts of another penny a difference is not judged."""
+    """A check of what penny derives; a difference to receipts of another penny is unknown."""
     others = {launch.penny_version for launch in evidence.launches.values()} - {__version__}
     if faults and others:
         reason = f"penny {', '.join(sorted(others))} derived it, whose rules may be others: {faults[0]}"
-        return skipped(check_id, "configuration", reason)
+        return unknown(check_id, "configuration", reason)
     return check(check_id, "configuration", faults, expected=expected, got="" if faults else got)
 
 

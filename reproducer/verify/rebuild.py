@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from packaging.utils import canonicalize_name
+
 from reproducer.canonical import content_digest
 from reproducer.documents.lock import Lock, Output
 from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level
@@ -11,6 +13,7 @@ from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.verify.evidence import Evidence, check, unknown
 
 _ORDER: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
+RUNTIME = "runtime"
 _ENOUGH = _ORDER.index("content-identical")
 
 
@@ -85,19 +88,21 @@ def _python(lock: Lock, receipt: BuildReceipt, suffix: str) -> Check:
 
 
 def _packages(evidence: Evidence, receipt: BuildReceipt, suffix: str) -> Check:
-    """Every installed wheel is one that the lock allows: by hash in a pylock file, or built from a component."""
-    lock = evidence.lock
-    allowed: set[str] = {output.sha256 for output in receipt.outputs}
+    """The runtime holds every package of its environment, each by a hash the lock allows for it, and what was built."""
+    pylock = next((each.pylock for each in evidence.lock.environments if each.name == RUNTIME), None)
     try:
-        for environment in lock.environments:
-            allowed |= _hashes(evidence.opened.read(environment.pylock), environment.pylock.path)
+        allowed = _hashes(evidence.opened.read(pylock), pylock.path) if pylock is not None else {}
     except PennyError as error:
         return unknown(f"build.packages{suffix}", "rebuild", str(error))
+    built = {(output.filename, output.sha256) for output in receipt.outputs}
     faults = [
         f"{package.project} {package.version}: {package.filename} with sha256 {package.sha256} is not in the lock"
         for package in receipt.packages
-        if package.sha256 not in allowed
+        if (package.filename, package.sha256) not in built
+        and package.sha256 not in allowed.get(canonicalize_name(package.project), ())
     ]
+    installed = {canonicalize_name(package.project) for package in receipt.packages}
+    faults += [f"{project} is in the lock and not in the runtime" for project in sorted(allowed.keys() - installed)]
     if not receipt.packages:
         faults.append("the receipt lists no package")
     return check(
@@ -105,16 +110,14 @@ def _packages(evidence: Evidence, receipt: BuildReceipt, suffix: str) -> Check:
     )
 
 
-def _hashes(pylock: bytes, where: str) -> set[str]:
-    """Every sha256 of a wheel or source distribution in a PEP 751 file."""
+def _hashes(pylock: bytes, where: str) -> dict[str, set[str]]:
+    """The sha256 of every wheel of each package in a PEP 751 file, by normalised project name."""
     packages = parse_toml(pylock, where=where).get("packages", [])
     try:
-        files = [
-            file
+        return {
+            canonicalize_name(package["name"]): {wheel["hashes"]["sha256"] for wheel in package.get("wheels", [])}
             for package in packages
-            for file in [*package.get("wheels", []), package.get("sdist", {}), package.get("archive", {})]
-        ]
-        return {file["hashes"]["sha256"] for file in files if "hashes" in file}
+        }
     except (AttributeError, TypeError, KeyError) as error:
         raise InvalidDocumentError("is not a PEP 751 file", where=where, why=str(error)) from error
 

@@ -10,7 +10,7 @@ from reproducer.attest.keys import PublicKey
 from reproducer.verify.bundle import verify_bundle
 
 KEPT = Path(__file__).parents[1] / "data" / "bundles"
-# what another penny may derive by other rules; such a difference is shown as skipped
+# what another penny may derive by other rules; and a report of an older layout
 MAY_BE_SKIPPED = {"binding.namespace", "launch.arguments", "report"}
 
 

@@ -170,8 +170,8 @@ def test_launch_is_compared_with_the_lock(evidence: Evidence, name: str) -> None
     assert Verdict(checks=checks).outcome.exit_code == 64 + bits
 
 
-def test_namespace_of_another_penny_is_skipped(evidence: Evidence) -> None:
-    """Another version may class factors differently: a difference to its namespace is shown and not judged."""
+def test_namespace_of_another_penny_is_unknown(evidence: Evidence) -> None:
+    """Another version may class factors differently: a difference to its namespace is unknown, which is no pass."""
 
     def older(launch: dict[str, Any]) -> None:
         launch.update(penny_version="0.0.1", namespace_digest=sha256("older"))
@@ -179,7 +179,24 @@ def test_namespace_of_another_penny_is_skipped(evidence: Evidence) -> None:
     found = _not_passed(_after(evidence, evidence.launches[1], older))
 
     assert list(found) == ["binding.namespace"]
-    assert found["binding.namespace"].startswith("skipped: penny 0.0.1 derived it")
+    assert found["binding.namespace"].startswith("unknown: penny 0.0.1 derived it")
+
+
+def test_package_that_is_missing_or_of_another_project(evidence: Evidence) -> None:
+    """Every package of the runtime's environment is installed, by a hash of that very project."""
+    build = evidence.build
+
+    def missing(receipt: dict[str, Any]) -> None:
+        receipt["packages"] = [each for each in receipt["packages"] if each["project"] != "torch"]
+
+    def swapped(receipt: dict[str, Any]) -> None:
+        for package in receipt["packages"]:
+            package["project"] = "numpy" if package["project"] == "torch" else package["project"]
+
+    assert (
+        "torch is in the lock and not in the runtime" in _not_passed(_after(evidence, build, missing))["build.packages"]
+    )
+    assert "numpy 2.13.0" in _not_passed(_after(evidence, build, swapped))["build.packages"]
 
 
 def test_two_launches_of_one_boot_are_noticed(evidence: Evidence) -> None:

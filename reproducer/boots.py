@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal
 
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
+from reproducer.errors import NotCheckedError
 from reproducer.identity.namespace import open_root
 from reproducer.launch.server import Server, running
 from reproducer.ledger import Ledger
+from reproducer.store.faults import free_bytes, writing
 
 if TYPE_CHECKING:
     from reproducer.build.runtime import Runtime
@@ -20,9 +22,17 @@ if TYPE_CHECKING:
     from reproducer.runs import Run
 
 
+LEAST_FREE = 64 << 20
+
+
 @dataclass
 class Boots:
-    """Starts the server as often as the suite asks and keeps each launch receipt."""
+    """Starts the server as often as the suite asks and keeps each launch receipt.
+
+    Attributes:
+        least_free: bytes that the disk of the pages must have free before and after each boot. An engine drops pages
+            that do not fit without a word, and the next boot would look as if it could not restore.
+    """
 
     opened: OpenedLock
     runtime: "Runtime"
@@ -34,10 +44,18 @@ class Boots:
     ledger: Ledger
     receipts: list[LaunchReceipt] = field(default_factory=list)
     seconds: float = 0.0
+    least_free: int = LEAST_FREE
 
     @contextmanager
     def boot(self) -> Iterator[Server]:
-        """One server, stopped when the context ends."""
+        """One server, stopped when the context ends.
+
+        Raises:
+            NotCheckedError: the disk of the pages is full, or as `running`.
+        """
+        with writing(self.run.pages, what="the folder of KV pages"):
+            self.run.pages.mkdir(parents=True, exist_ok=True)
+        self._check_room()
         since = time.monotonic()
         root = open_root(self.run.pages, self.namespace)
         log = self.run.folder / f"server-{secrets.token_hex(4)}.log"
@@ -55,8 +73,19 @@ class Boots:
             self.ledger.add(server.receipt)
             self.seconds += time.monotonic() - since
             yield server
+            self._check_room()
             since = time.monotonic()
         self.seconds += time.monotonic() - since
+
+    def _check_room(self) -> None:
+        free = free_bytes(self.run.pages)
+        if free is not None and free < self.least_free:
+            raise NotCheckedError(
+                "the disk of the KV pages is full",
+                where=str(self.run.pages),
+                why=f"{free} bytes are free, at least {self.least_free} are wanted",
+                todo="make room, or name a folder on another disk with --kv",
+            )
 
     def told(self) -> str:
         """The boots in a few words."""

@@ -176,9 +176,18 @@ def _result_written() -> Iterator[None]:
         raise NotCheckedError("the result cannot be written to stdout", why=error.strerror or str(error)) from error
 
 
+def _have_home() -> None:
+    """Where nothing says where home is (a user id without a name, as in a container), it is the root folder."""
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = "/"
+
+
 def run(app: typer.Typer) -> None:
     """Run the command line; map every error to one clear line and the right exit code."""
     _open_standard_files()
+    _have_home()
     signal.signal(signal.SIGTERM, _on_signal)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # under nohup a closed terminal ends nothing
         signal.signal(signal.SIGHUP, _on_signal)

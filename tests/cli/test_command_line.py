@@ -168,3 +168,20 @@ def test_hangup(tmp_path: Path, ignored: str, code: int) -> None:
     )
     (tmp_path / "program.py").write_text(program)
     assert shell(f"{ignored} exec {sys.executable} program.py", tmp_path).returncode == code
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_user_without_a_name_or_a_home(tmp_path: Path) -> None:
+    """In a container a user id has no name and HOME may be unset: home is the root folder, and nothing fails on it."""
+    program = (
+        "import os\n"
+        "from pathlib import Path\n"
+        "from reproducer.cli import front\n"
+        "del os.environ['HOME']\n"
+        "os.setuid(54321)\n"
+        "def app():\n"
+        "    os.write(1, str(Path.home()).encode())\n"
+        "front.run(app)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "/"), ended.stderr

@@ -11,7 +11,7 @@ import pytest
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.toml import read_document
 
-HEAVY = ("torch", "sglang", "transformers", "numpy", "httpx", "unearth", "securesystemslib", "pydantic", "tomlkit")
+HEAVY = ("torch", "sglang", "transformers", "numpy", "httpx", "securesystemslib", "pydantic", "tomlkit")
 
 
 def penny(*arguments: str, folder: Path, **variables: str) -> "subprocess.CompletedProcess[str]":

@@ -1,0 +1,81 @@
+"""What an engine's command line and environment take: names, types, defaults, read from the pinned engine itself.
+
+It lies beside the lock, so that a misspelt argument is an error before anything is built, and a default that changes
+between two engines is seen although neither lock names the argument.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from reproducer.documents.base import Document, EnvironmentName, FileReference, Part, Text
+from reproducer.documents.lock import ArgumentName, ParameterName
+
+ArgumentKind = Literal["text", "integer", "float", "flag", "toggle", "json", "other"]
+VariableKind = Literal["text", "integer", "float", "boolean", "other"]
+
+
+class Default(Part):
+    """What holds where nobody names a value.
+
+    Attributes:
+        value: the value itself, None for an explicit none.
+        expression: the source text of what gives the value, where it is no constant (a call, the machine's processors);
+            the value is then unknown, and only a change of the text is seen.
+    """
+
+    value: JsonValue = None
+    expression: Text | None = None
+
+
+class Argument(Part):
+    """One argument of the engine's parser.
+
+    Attributes:
+        name: its first long option without the dashes; locks spell it so.
+        field: the name under which the engine keeps the value.
+        aliases: its other long options.
+        kind: `flag` is there or not; `toggle` has a `no-` form too; `other` is parsed by code of the engine's own.
+        several: whether it takes a list of values.
+        choices: the values that the parser accepts; None where it does not say.
+        ignored: whether the engine accepts it and does nothing.
+    """
+
+    name: ArgumentName
+    field: ParameterName
+    aliases: tuple[ArgumentName, ...] = ()
+    kind: ArgumentKind
+    several: bool = False
+    required: bool = False
+    choices: tuple[Text, ...] | None = None
+    default: Default = Default()
+    ignored: bool = False
+
+
+class Variable(Part):
+    """One environment variable that the engine's own table of variables names."""
+
+    name: EnvironmentName
+    kind: VariableKind
+    default: Default = Default()
+
+
+class ArgumentSchema(Document):
+    """Everything that one engine takes, format `penny-arguments/1`.
+
+    Attributes:
+        files: the source files that it was read from, relative to where the engine's package lies.
+        arguments: by name.
+        variables: by name.
+    """
+
+    format: Literal["penny-arguments/1"] = "penny-arguments/1"
+    engine: Literal["sglang", "vllm"]
+    version: Text
+    files: Annotated[tuple[FileReference, ...], Field(min_length=1)]
+    arguments: tuple[Argument, ...]
+    variables: tuple[Variable, ...] = ()
+
+    def argument(self, name: str) -> Argument | None:
+        """The argument of that name or alias."""
+        return next((each for each in self.arguments if name == each.name or name in each.aliases), None)

@@ -208,7 +208,7 @@ def test_extended_header_is_not_searched_for_ever(tmp_path: Path) -> None:
     start = time.monotonic()
     with pytest.raises(UnsafeInputError, match="a number that is none"):
         unpack_sdist(_tar(tmp_path, blocks), tmp_path / "out", name="hostile.tar.gz", epoch=0)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60  # for ever, if it searched again and again
 
 
 def test_extended_headers_still_count(tmp_path: Path) -> None:

@@ -363,7 +363,7 @@ def test_huge_log() -> None:
     )
     since = time.monotonic()
     seen(log=miss * 4000 + "[" * 100_000 + LOG)
-    assert time.monotonic() - since < 5
+    assert time.monotonic() - since < 60  # for ever, if it searched again and again
 
 
 @pytest.mark.parametrize(

@@ -118,4 +118,4 @@ def test_hostile_html_takes_little_time(piece: str) -> None:
     start = time.monotonic()
     with suppress(InvalidDocumentError):
         read_page(body, content_type="text/html", url="https://host/simple/x/", source="s")
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60  # for ever, if it searched again and again

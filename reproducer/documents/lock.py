@@ -147,10 +147,16 @@ class Checkpoint(Part):
 
 
 class Engine(Part):
-    """Which component is the server, and how penny talks to it."""
+    """Which component is the server, and how penny talks to it.
 
-    kind: Literal["sglang"]
+    Attributes:
+        arguments: what its command line and environment take, read from its source (`penny-arguments/1`); None in a lock
+            that was written before there were such files.
+    """
+
+    kind: Literal["sglang", "vllm"]
     component: Slug
+    arguments: FileReference | None = None
 
 
 class Readiness(Part):

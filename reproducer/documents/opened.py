@@ -68,8 +68,9 @@ def references(lock: Lock) -> tuple[FileReference, ...]:
         add(environment.pylock)
     for checkpoint in lock.checkpoints:
         add(checkpoint.conversion.script)
-    if lock.qualification.reference is not None:
-        add(lock.qualification.reference)
+    for reference in (lock.engine.arguments, lock.qualification.reference):
+        if reference is not None:
+            add(reference)
     return tuple(found[key] for key in sorted(found))
 
 

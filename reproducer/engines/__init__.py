@@ -2,10 +2,18 @@
 
 from reproducer.engines.interface import Engine, Observed
 from reproducer.engines.sglang import SGLANG
+from reproducer.errors import InvalidDocumentError
 
 __all__ = ["Engine", "Observed", "engine_of"]
 
 
 def engine_of(kind: str) -> Engine:
-    """The adapter of an engine by the `kind` of the lock; KeyError where there is none."""
-    return {engine.kind: engine for engine in (SGLANG,)}[kind]
+    """The adapter of an engine by the `kind` of the lock.
+
+    Raises:
+        InvalidDocumentError: locks of that engine can be read and compared, and not launched.
+    """
+    adapters = {engine.kind: engine for engine in (SGLANG,)}
+    if kind not in adapters:
+        raise InvalidDocumentError(f"penny cannot launch {kind}", why=f"it has adapters for {', '.join(adapters)}")
+    return adapters[kind]

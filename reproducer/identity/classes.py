@@ -39,6 +39,7 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("manifest", "cosmetic", "where its manifest lies"),
     ("platform", "cache-identity", "machine code and rounding differ between platforms"),
     ("toolchain/*", "cache-identity", "what compiles and runs the code that computes the pages"),
+    ("engine/arguments/**", "cosmetic", "a list read from the engine's source, which is pinned itself"),
     ("engine/*", "cache-identity", "which code names and lays out the pages"),
     ("build/source_date_epoch", "build", "times in archives; the normalised content has a digest of its own"),
     ("build/*", "cache-identity", "part of the recipe of the code that computes the pages"),

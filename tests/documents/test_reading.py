@@ -78,7 +78,7 @@ def test_unknown_key_inside_a_union_knows_the_branch_only_by_its_keys() -> None:
 def test_unknown_key_without_a_near_one_lists_the_known() -> None:
     """Where nothing is near, all known keys are named."""
     said = fault(replaced("[engine]\n", "[engine]\nzzzzz = 1\n"))
-    assert "key engine.zzzzz: unknown key, known keys: component, kind" in said
+    assert "key engine.zzzzz: unknown key, known keys: arguments, component, kind" in said
 
 
 def test_missing_key_names_its_table() -> None:

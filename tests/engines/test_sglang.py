@@ -66,7 +66,7 @@ def seen(
 def test_adapter_by_kind() -> None:
     """A lock names the adapter by its kind."""
     assert engine_of("sglang") is SGLANG
-    with pytest.raises(KeyError):
+    with pytest.raises(InvalidDocumentError, match="penny cannot launch another"):
         engine_of("another")
 
 

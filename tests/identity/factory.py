@@ -67,7 +67,11 @@ def lock_data() -> dict[str, Any]:
         "manifest": "manifests/small.toml",
         "platform": "linux-x86_64",
         "toolchain": {"python": "3.11", "compiler": "none"},
-        "engine": {"kind": "sglang", "component": "sglang"},
+        "engine": {
+            "kind": "sglang",
+            "component": "sglang",
+            "arguments": _file("runtime/sglang.arguments.json"),
+        },
         "build": {"source_date_epoch": 1704067200, "umask": "022", "locale": "C.UTF-8", "network": "none"},
         "components": [
             {

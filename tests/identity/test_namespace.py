@@ -31,6 +31,7 @@ NEUTRAL = [
     "format",
     "name",
     "manifest",
+    "engine.arguments.*",
     "build.source_date_epoch",
     "components.*.source.path",
     "components.*.size",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from reproducer.cli.terminal import Terminal
     from reproducer.documents.opened import OpenedLock
+    from reproducer.identity.policy import Policy
     from reproducer.ledger import Ledger
     from reproducer.store import Store
 
@@ -43,6 +44,14 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Accept that other 
 OfflineOption = Annotated[bool, typer.Option("--offline", help="Touch no network.")]
 PortOption = Annotated[
     int | None, typer.Option("--port", min=1, max=65535, help="Port of the server; default: a free one.")
+]
+PolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="POLICY",
+        help="What identifies source code: `commit`, all of it; `abi=REVISION`, a revision that you vouch for.",
+    ),
 ]
 
 DEFAULT_LOCK = Path("penny.lock.toml")
@@ -117,11 +126,12 @@ def open_store(folder: Path | None) -> "Store":
     return Store(folder if folder is not None else default_root())
 
 
-def ledger_of(store: "Store", opened: "OpenedLock") -> "Ledger":
-    """The receipts of this lock."""
+def ledger_of(store: "Store", opened: "OpenedLock", *, policy: "Policy | None" = None) -> "Ledger":
+    """The receipts of this lock; evidence is made under the policy `commit`, so others lie in a folder of their own."""
     from reproducer.ledger import Ledger
 
-    return Ledger(store.root / "receipts" / opened.digest)
+    own = f"+{policy}" if policy is not None and policy.abi is not None else ""
+    return Ledger(store.root / "receipts" / f"{opened.digest}{own}")
 
 
 def finish(outcome: Outcome) -> None:

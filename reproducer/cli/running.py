@@ -12,6 +12,7 @@ from reproducer.cli.front import (
     KvOption,
     LockOption,
     OfflineOption,
+    PolicyOption,
     PortOption,
     QuietOption,
     StoreOption,
@@ -36,6 +37,7 @@ def namespace(
     *,
     lock_path: LockOption = DEFAULT_LOCK,
     explain: Annotated[bool, typer.Option("--explain", help="Show every factor and what is neutral, and why.")] = False,
+    policy: PolicyOption = "commit",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
@@ -43,10 +45,10 @@ def namespace(
     """Derive the namespace under which persistent KV bytes of this lock may be reused."""
     from reproducer.cli.show_namespace import shown
     from reproducer.documents.opened import open_lock
-    from reproducer.identity.namespace import derive
+    from reproducer.identity.policy import Policy, derive_under
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    derived = derive(open_lock(lock_path).lock)
+    derived = derive_under(Policy.parse(policy), open_lock(lock_path))
     front.emit(derived.content(), shown(derived) if explain else derived.name)
 
 
@@ -56,6 +58,7 @@ def launch(
     store: StoreOption = None,
     kv: KvOption = None,
     port: PortOption = None,
+    policy: PolicyOption = "commit",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave the server running and return.")] = False,
     offline: OfflineOption = False,
     yes: YesOption = False,
@@ -65,10 +68,12 @@ def launch(
 ) -> None:
     """Start the server, wait until it is ready, compare its effective values with the lock."""
     from reproducer.documents.opened import open_lock
-    from reproducer.identity.namespace import derive, open_root
+    from reproducer.identity.namespace import open_root
+    from reproducer.identity.policy import Policy, derive_under
     from reproducer.launch.server import new_log, running, start_detached
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    chosen = Policy.parse(policy)
     opened = open_lock(lock_path)
     opened.check_files()
     place = open_store(store)
@@ -81,9 +86,9 @@ def launch(
             why=f"its level is {runtime.receipt.level}, so its KV pages do not belong into the namespace of the lock",
             todo="`penny build` names what differs",
         )
-    derived = derive(opened.lock)
+    derived = derive_under(chosen, opened)
     root = open_root(kv or place.root / "kv", derived)
-    ledger = ledger_of(place, opened)
+    ledger = ledger_of(place, opened, policy=chosen)
     log = new_log(place)
     if detach:
         server = start_detached(

@@ -4,7 +4,8 @@ It lies beside the lock, so that a misspelt argument is an error before anything
 between two engines is seen although neither lock names the argument.
 """
 
-from typing import Annotated, Literal
+import json
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
@@ -37,6 +38,7 @@ class Argument(Part):
         aliases: its other long options.
         kind: `flag` is there or not; `toggle` has a `no-` form too; `other` is parsed by code of the engine's own.
         several: whether it takes a list of values.
+        bare: whether it may also stand without a value.
         choices: the values that the parser accepts; None where it does not say.
         ignored: whether the engine accepts it and does nothing.
     """
@@ -46,6 +48,7 @@ class Argument(Part):
     aliases: tuple[ArgumentName, ...] = ()
     kind: ArgumentKind
     several: bool = False
+    bare: bool = False
     required: bool = False
     choices: tuple[Text, ...] | None = None
     default: Default = Default()
@@ -79,3 +82,15 @@ class ArgumentSchema(Document):
     def argument(self, name: str) -> Argument | None:
         """The argument of that name or alias."""
         return next((each for each in self.arguments if name == each.name or name in each.aliases), None)
+
+    def rendered(self) -> bytes:
+        """The file beside the lock: one argument and one variable a line, so that a change is readable in a review."""
+        content = self.content()
+        lists = {key: content.pop(key) for key in ("files", "arguments", "variables") if key in content}
+        head = json.dumps(content, sort_keys=True, ensure_ascii=False)[:-1]
+        parts = [f"{json.dumps(key)}: [\n{_lines(entries)}\n]" for key, entries in lists.items()]
+        return (",\n".join([head, *parts]) + "\n}\n").encode()
+
+
+def _lines(entries: list[Any]) -> str:
+    return ",\n".join(json.dumps(each, sort_keys=True, ensure_ascii=False) for each in entries)

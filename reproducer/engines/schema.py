@@ -1,0 +1,215 @@
+"""What an engine's command line and environment take, read from its source; nothing of it is run or imported."""
+
+import difflib
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from reproducer.documents.arguments import Argument, ArgumentSchema
+from reproducer.documents.base import shown
+from reproducer.documents.lock import ArgumentValue
+from reproducer.engines.static_source import LARGEST_FILE, ListFiles, ReadFile
+from reproducer.errors import InvalidDocumentError, UnsafeInputError
+
+_ENGINES = ("sglang", "vllm")
+_MOST_LISTED = 100_000
+_NEAREST = 3
+
+
+def read_arguments(engine: str, version: str, read: ReadFile, list_files: ListFiles) -> ArgumentSchema:
+    """Read the arguments and variables of one release.
+
+    Args:
+        engine: `sglang` or `vllm`.
+        version: of the release.
+        read: the bytes of a file by its path relative to where the package lies, None where there is none.
+        list_files: the paths of all files below a folder.
+
+    Raises:
+        InvalidDocumentError: the source is no Python, not built as any release that penny knows, or takes too much.
+    """
+    from reproducer.engines.sglang_schema import read_sglang
+    from reproducer.engines.static_source import Sources
+    from reproducer.engines.vllm_schema import read_vllm
+
+    if engine not in _ENGINES:
+        raise InvalidDocumentError(f"penny cannot read the arguments of {shown(engine)}", todo="use sglang or vllm")
+    where = f"the source of {engine} {version}"
+    sources = Sources(where, read, list_files)
+    try:
+        arguments, variables = (read_sglang if engine == "sglang" else read_vllm)(sources)
+    except RecursionError as error:
+        raise InvalidDocumentError("is nested too deeply", where=where) from error
+    if not arguments:
+        raise InvalidDocumentError("adds no arguments to its parser", where=where)
+    data: dict[str, Any] = {
+        "format": "penny-arguments/1",
+        "engine": engine,
+        "version": version,
+        "files": [each.model_dump() for each in sources.files],
+        "arguments": arguments,
+        "variables": variables,
+    }
+    return ArgumentSchema.from_data(data, where=where)
+
+
+def from_folder(engine: str, version: str, folder: Path) -> ArgumentSchema:
+    """Read the arguments from the folder that the engine's package lies in: its regular files, through no link.
+
+    Raises:
+        InvalidDocumentError: as `read_arguments`.
+    """
+
+    def read(path: str) -> bytes | None:
+        return _read_below(folder, path)
+
+    def list_files(below: str) -> tuple[str, ...]:
+        found: list[str] = []
+        for top, folders, files in os.walk(folder / below):
+            folders.sort()
+            found += [str(PurePosixPath(Path(top, name).relative_to(folder))) for name in sorted(files)]
+            if len(found) > _MOST_LISTED:
+                raise InvalidDocumentError(f"has more than {_MOST_LISTED} files", where=str(folder / below))
+        return tuple(found)
+
+    return read_arguments(engine, version, read, list_files)
+
+
+def _read_below(folder: Path, path: str) -> bytes | None:
+    """A regular file below a folder, none of whose folders is a link; None where there is none."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    *parents, name = PurePosixPath(path).parts
+    handle = -1
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for part in parents:
+            inner = os.open(part, flags | os.O_DIRECTORY, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        inner = os.open(name, flags, dir_fd=handle)
+        os.close(handle)
+        handle = inner
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
+        with os.fdopen(os.dup(handle), "rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except OSError:
+        return None
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def from_wheel(engine: str, version: str, path: Path) -> ArgumentSchema:
+    """Read the arguments from the engine's wheel.
+
+    Raises:
+        InvalidDocumentError: as `read_arguments`.
+        UnsafeInputError: no wheel that can be read, or with members that must not be.
+    """
+    from reproducer.build.archives import zip_members
+
+    try:
+        with zipfile.ZipFile(path) as packed:
+            members = {each.filename: each for each in zip_members(packed, where=path.name) if not each.is_dir()}
+
+            def read(name: str) -> bytes | None:
+                if name not in members:
+                    return None
+                with packed.open(members[name]) as file:
+                    return file.read(LARGEST_FILE + 1)
+
+            def list_files(below: str) -> tuple[str, ...]:
+                return tuple(sorted(name for name in members if name.startswith(f"{below}/")))
+
+            return read_arguments(engine, version, read, list_files)
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError, zlib.error) as error:
+        raise UnsafeInputError("is no wheel that can be read", where=path.name, why=str(error)) from error
+
+
+def nearest(schema: ArgumentSchema, name: str) -> tuple[str, ...]:
+    """The known names that are most like one that is not."""
+    known = [each for argument in schema.arguments for each in (argument.name, *argument.aliases)]
+    return tuple(difflib.get_close_matches(name, known, n=_NEAREST))
+
+
+def canonical(schema: ArgumentSchema, arguments: Mapping[str, ArgumentValue]) -> dict[str, ArgumentValue]:
+    """The arguments under their names instead of aliases; what is not known stays as it is.
+
+    Raises:
+        InvalidDocumentError: one argument is given under two names.
+    """
+    found: dict[str, ArgumentValue] = {}
+    given: dict[str, str] = {}
+    for name, value in arguments.items():
+        argument = schema.argument(name)
+        key = argument.name if argument is not None else name
+        if key in found:
+            raise InvalidDocumentError(f"{name} and {given[key]} are the same argument", todo="give it once")
+        found[key], given[key] = value, name
+    return found
+
+
+def check_arguments(schema: ArgumentSchema, arguments: Mapping[str, ArgumentValue]) -> tuple[str, ...]:
+    """What is wrong with arguments for an engine, one sentence each."""
+    faults: list[str] = []
+    given: dict[str, str] = {}
+    for name, value in arguments.items():
+        argument = schema.argument(name)
+        if argument is None:
+            near = nearest(schema, name)
+            hint = f", did you mean {' or '.join(near)}?" if near else ""
+            faults.append(f"{schema.engine} {schema.version} has no argument {shown(name)}{hint}")
+            continue
+        if argument.name in given:
+            faults.append(f"{name} and {given[argument.name]} are the same argument")
+        given[argument.name] = name
+        fault = _fault(argument, value)
+        if fault:
+            faults.append(f"{name} {fault}")
+    return tuple(faults)
+
+
+def _fault(argument: Argument, value: ArgumentValue) -> str:
+    """What is wrong with one value; empty where nothing is."""
+    if argument.kind in ("flag", "toggle"):
+        return "" if isinstance(value, bool) else f"is there or not, and takes no value; got {shown(value)}"
+    if isinstance(value, bool):
+        return "" if argument.bare and value else f"needs a value; got {shown(value)}"
+    if isinstance(value, tuple):
+        if not argument.several and argument.kind not in ("json", "other"):
+            return f"takes one value; got a list of {len(value)}"
+        return next((fault for each in value if (fault := _listed(argument, each))), "")
+    if argument.several and isinstance(value, str):
+        return _listed(argument, value)
+    return _one(argument, value)
+
+
+def _one(argument: Argument, value: float | str) -> str:
+    if argument.kind == "integer" and not isinstance(value, int):
+        return f"takes an integer; got {shown(value)}"
+    if argument.kind == "float" and not isinstance(value, int | float):
+        return f"takes a number; got {shown(value)}"
+    return _chosen(argument, str(value))
+
+
+def _listed(argument: Argument, text: str) -> str:
+    """The same for an item of a list, which is text in a lock."""
+    try:
+        if argument.kind in ("integer", "float"):
+            (int if argument.kind == "integer" else float)(text)
+    except ValueError:
+        return f"takes a list of {'integers' if argument.kind == 'integer' else 'numbers'}; got {shown(text)}"
+    return _chosen(argument, text)
+
+
+def _chosen(argument: Argument, text: str) -> str:
+    if argument.choices is None or argument.kind in ("json", "other") or text in argument.choices:
+        return ""
+    near = difflib.get_close_matches(text, argument.choices, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"it takes {', '.join(argument.choices[:20])}"
+    return f"does not take {shown(text)}, {hint}"

@@ -1,0 +1,570 @@
+"""The value of a Python expression as far as it is a constant; nothing is run, and what is no constant stays unknown."""
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from reproducer.engines.static_source import Binding, Module, Sources
+from reproducer.errors import InvalidDocumentError
+
+_DEEPEST = 60
+_MOST_STEPS = 3_000_000
+_LONGEST_TEXT = 1 << 16
+_MOST_ITEMS = 10_000
+_LARGEST_BITS = 128
+_LONGEST_EXPRESSION = 2000
+_ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
+_PLAIN_ENUMS = {"IntEnum": "int", "StrEnum": "str", "IntFlag": "int"}
+_METHODS: dict[type[ast.AST], str] = {
+    ast.Attribute: "_attribute",
+    ast.BinOp: "_binop",
+    ast.BoolOp: "_boolop",
+    ast.Call: "_call",
+    ast.Compare: "_compare",
+    ast.Constant: "_constant",
+    ast.Dict: "_dict",
+    ast.IfExp: "_ifexp",
+    ast.JoinedStr: "_joinedstr",
+    ast.List: "_list",
+    ast.ListComp: "_listcomp",
+    ast.Name: "_name",
+    ast.NamedExpr: "_namedexpr",
+    ast.Set: "_list",
+    ast.Subscript: "_subscript",
+    ast.Tuple: "_list",
+    ast.UnaryOp: "_unaryop",
+}
+_BUILTINS = frozenset({"bool", "dict", "float", "frozenset", "int", "list", "set", "sorted", "str", "tuple"})
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is no constant: the source text of it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ClassRef:
+    """A class of the package."""
+
+    module: Module
+    node: ast.ClassDef
+
+    def __hash__(self) -> int:
+        return id(self.node)
+
+
+@dataclass(frozen=True)
+class FunctionRef:
+    """A function or method of the package; `owner` is the class whose body it stands in."""
+
+    module: Module
+    node: ast.FunctionDef
+    owner: ClassRef | None = None
+    receiver: ClassRef | None = None
+
+
+@dataclass(frozen=True)
+class ModuleRef:
+    """A module of the package, or of another one."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an enumeration."""
+
+    owner: ClassRef
+    name: str
+    value: Any
+
+
+class Parser:
+    """The parser that is being filled, or one of its groups."""
+
+
+@dataclass
+class Scope:
+    """Where names are looked up: locals, then the module."""
+
+    module: Module
+    names: dict[str, Any] = field(default_factory=dict)
+    owner: ClassRef | None = None
+
+
+Special = Callable[["Values", ast.Call, Scope], Any]
+
+
+def text_of(node: ast.AST) -> str:
+    """The source text of an expression, shortened where it is very long, as the digest of the whole would be.
+
+    Raises:
+        InvalidDocumentError: nested too deeply.
+    """
+    try:
+        text = ast.unparse(node)
+    except RecursionError as error:
+        raise InvalidDocumentError("the source holds an expression that is nested too deeply") from error
+    if len(text) <= _LONGEST_EXPRESSION:
+        return text
+    import hashlib
+
+    return f"{text[:_LONGEST_EXPRESSION]}... sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def is_constant(value: Any) -> bool:
+    """Whether a value is known to the last item."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(is_constant(each) for each in value)
+    if isinstance(value, dict):
+        return all(is_constant(key) and is_constant(each) for key, each in value.items())
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+class Values:
+    """Evaluates expressions within a budget.
+
+    Args:
+        sources: the package.
+        special: what calls of functions of certain names give.
+    """
+
+    def __init__(self, sources: Sources, special: Mapping[str, Special]) -> None:
+        self.sources = sources
+        self.special = special
+        self._left = _MOST_STEPS
+        self._depth = 0
+        self._open: set[tuple[str, str]] = set()
+
+    def spend(self, steps: int = 1) -> None:
+        """Count work.
+
+        Raises:
+            InvalidDocumentError: the source takes more than any engine's would.
+        """
+        self._left -= steps
+        if self._left < 0:
+            raise InvalidDocumentError("the source takes too many steps to read", where=self.sources.where)
+
+    def value(self, node: ast.AST, scope: Scope) -> Any:
+        """What an expression is: a constant, a reference, or `Unknown`."""
+        self.spend()
+        if self._depth >= _DEEPEST:
+            return Unknown(text_of(node))
+        self._depth += 1
+        try:
+            method = _METHODS.get(type(node))
+            if method is None:
+                return Unknown(text_of(node))
+            return self._bounded(getattr(self, method)(node, scope), node)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return Unknown(text_of(node))
+        finally:
+            self._depth -= 1
+
+    def _bounded(self, found: Any, node: ast.AST) -> Any:
+        if isinstance(found, str) and len(found) > _LONGEST_TEXT:
+            return Unknown(text_of(node))
+        if isinstance(found, int) and found.bit_length() > _LARGEST_BITS:
+            return Unknown(text_of(node))
+        if isinstance(found, list | tuple | set | frozenset | dict):
+            weight = _weight(found)
+            self.spend(weight)
+            if weight > _MOST_ITEMS:
+                return Unknown(text_of(node))
+        return found
+
+    # names
+
+    def name(self, name: str, module: Module) -> Any:
+        """What a name stands for in a module; Unknown where that is no constant."""
+        key = (module.name, name)
+        binding = module.binding(name)
+        if binding is None or key in self._open:
+            return Unknown(name)
+        self._open.add(key)
+        try:
+            return self._bound(binding, name, module)
+        finally:
+            self._open.discard(key)
+
+    def _bound(self, binding: Binding, name: str, module: Module) -> Any:
+        if isinstance(binding.node, ast.ClassDef):
+            return ClassRef(module, binding.node)
+        if isinstance(binding.node, ast.FunctionDef):
+            return FunctionRef(module, binding.node)
+        if binding.node is not None:
+            return self.value(binding.node, Scope(module))
+        return self.imported(binding.origin, name) if binding.origin else Unknown(name)
+
+    def imported(self, origin: tuple[str, str | None], name: str) -> Any:
+        """What an import gives: Unknown with the local name where it leaves the package."""
+        self.spend()
+        source, item = origin
+        if item is None:
+            return ModuleRef(source)
+        module = self.sources.module(source)
+        if module is not None and item in module.bindings:
+            return self.name(item, module) if self._depth < _DEEPEST else Unknown(name)
+        if self.sources.module(f"{source}.{item}") is not None:
+            return ModuleRef(f"{source}.{item}")
+        return Unknown(name)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        """An attribute of a reference.
+
+        Raises:
+            AttributeError: no such attribute is known.
+        """
+        if isinstance(owner, ModuleRef):
+            module = self.sources.module(owner.name)
+            if module is not None and name in module.bindings:
+                return self.name(name, module)
+            if self.sources.module(f"{owner.name}.{name}") is not None:
+                return ModuleRef(f"{owner.name}.{name}")
+        elif isinstance(owner, ClassRef):
+            return self.class_attribute(owner, name)
+        elif isinstance(owner, Member) and name in ("name", "value", "_value_"):
+            return owner.name if name == "name" else owner.value
+        raise AttributeError(name)
+
+    def ancestry(self, owner: ClassRef) -> list[ClassRef]:
+        """A class and the classes of the package that it inherits from, nearest first."""
+        found = [owner]
+        for each in found:
+            for base in each.node.bases:
+                value = self.value(base, Scope(each.module))
+                if isinstance(value, ClassRef) and value not in found:
+                    found.append(value)
+        return found
+
+    def base_names(self, owner: ClassRef) -> set[str]:
+        """The last words of the names of all bases."""
+        return {
+            text_of(base).rpartition(".")[2] for each in self.ancestry(owner) for base in each.node.bases
+        }
+
+    def class_attribute(self, owner: ClassRef, name: str) -> Any:
+        """A value, method or member of a class."""
+        members = bool(self.base_names(owner) & _ENUMS)
+        for each in self.ancestry(owner):
+            found: list[Any] = []
+            for statement in each.node.body:
+                if isinstance(statement, ast.FunctionDef) and statement.name == name:
+                    found.append(FunctionRef(each.module, statement, each, owner))
+                elif isinstance(statement, ast.Assign) and any(
+                    isinstance(target, ast.Name) and target.id == name for target in statement.targets
+                ):
+                    found.append(statement.value)
+                elif isinstance(statement, ast.AnnAssign) and _named(statement.target, name) and statement.value:
+                    found.append(statement.value)
+            if not found:
+                continue
+            key = (f"{each.module.name}:{each.node.name}", name)
+            if len(found) > 1 or key in self._open:
+                break
+            if isinstance(found[0], FunctionRef):
+                return found[0]
+            self._open.add(key)
+            try:
+                value = self.value(found[0], Scope(each.module, owner=each))
+            finally:
+                self._open.discard(key)
+            return Member(owner, name, value) if members else value
+        raise AttributeError(name)
+
+    def members(self, owner: ClassRef) -> list[Member]:
+        """The members of an enumeration, in order."""
+        if not self.base_names(owner) & _ENUMS:
+            raise TypeError
+        names = [
+            target.id
+            for statement in owner.node.body
+            if isinstance(statement, ast.Assign)
+            for target in statement.targets
+            if isinstance(target, ast.Name) and not target.id.startswith("_")
+        ]
+        return [self.class_attribute(owner, name) for name in names]
+
+    def plain(self, member: Member) -> Any:
+        """A member as the value that it equals, where its enumeration is one of numbers or text."""
+        bases = self.base_names(member.owner)
+        if bases & {"str", "int", *_PLAIN_ENUMS} and is_constant(member.value):
+            return member.value
+        return Unknown(f"{member.owner.node.name}.{member.name}")
+
+    # expressions
+
+    def _constant(self, node: ast.Constant, _scope: Scope) -> Any:
+        if isinstance(node.value, bytes | complex) or node.value is Ellipsis:
+            return Unknown(text_of(node))
+        return node.value
+
+    def _name(self, node: ast.Name, scope: Scope) -> Any:
+        if node.id in scope.names:
+            return scope.names[node.id]
+        return self.name(node.id, scope.module)
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Any:
+        return self.attribute(self.value(node.value, scope), node.attr)
+
+    def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Any:
+        found: list[Any] = []
+        for each in node.elts:
+            if isinstance(each, ast.Starred):
+                inner = self.items(self.value(each.value, scope))
+                found += inner
+            else:
+                found.append(self.value(each, scope))
+        if any(isinstance(each, Unknown) for each in found):
+            return Unknown(text_of(node))
+        if isinstance(node, ast.Set):
+            return set(found)
+        return tuple(found) if isinstance(node, ast.Tuple) else found
+
+    def _dict(self, node: ast.Dict, scope: Scope) -> Any:
+        found: dict[Any, Any] = {}
+        for key, each in zip(node.keys, node.values, strict=True):
+            if key is None:
+                inner = self.value(each, scope)
+                if not isinstance(inner, dict):
+                    return Unknown(text_of(node))
+                found.update(inner)
+                continue
+            name = self.value(key, scope)
+            if isinstance(name, Unknown):
+                return Unknown(text_of(node))
+            found[name] = Unknown(text_of(each)) if self._imports(each, scope) else self.value(each, scope)
+        return found
+
+    def _imports(self, node: ast.expr, scope: Scope) -> bool:
+        """Whether an expression is an imported name: a table of classes is read without the files of all of them."""
+        if not isinstance(node, ast.Name) or node.id in scope.names:
+            return False
+        binding = scope.module.binding(node.id)
+        return binding is not None and binding.origin is not None
+
+    def _unaryop(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        value = self.value(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            return not self.truth(value)
+        if isinstance(node.op, ast.USub) and isinstance(value, int | float):
+            return -value
+        raise TypeError
+
+    def _binop(self, node: ast.BinOp, scope: Scope) -> Any:
+        left, right = self.value(node.left, scope), self.value(node.right, scope)
+        if isinstance(node.op, ast.Add) and type(left) is type(right) and isinstance(left, str | list | tuple):
+            return left + right
+        if not (isinstance(left, int | float) and isinstance(right, int | float)):
+            raise TypeError
+        return _arithmetic(node.op, left, right)
+
+    def _boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
+        wanted = isinstance(node.op, ast.Or)
+        value: Any = None
+        for each in node.values:
+            value = self.value(each, scope)
+            if self.truth(value) is wanted:
+                return value
+        return value
+
+    def _compare(self, node: ast.Compare, scope: Scope) -> Any:
+        if len(node.ops) != 1:
+            raise TypeError
+        special = self.special.get(f"in {text_of(node.comparators[0])}")
+        if special is not None and isinstance(node.ops[0], ast.In | ast.NotIn):
+            return isinstance(node.ops[0], ast.NotIn)
+        left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
+        return _compared(node.ops[0], left, right)
+
+    def _ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
+        inner = Scope(scope.module, dict(scope.names), scope.owner)
+        return self.value(node.body if self.truth(self.value(node.test, inner)) else node.orelse, inner)
+
+    def _namedexpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
+        scope.names[node.target.id] = value = self.value(node.value, scope)
+        return value
+
+    def _joinedstr(self, node: ast.JoinedStr, scope: Scope) -> Any:
+        parts = []
+        for each in node.values:
+            value = each.value if isinstance(each, ast.Constant) else self._formatted(each, scope)
+            if not isinstance(value, str):
+                raise TypeError
+            parts.append(value)
+        return _joined(parts)
+
+    def _formatted(self, node: ast.expr, scope: Scope) -> Any:
+        if not isinstance(node, ast.FormattedValue) or node.conversion != -1 or node.format_spec is not None:
+            raise TypeError
+        return self.value(node.value, scope)
+
+    def _subscript(self, node: ast.Subscript, scope: Scope) -> Any:
+        owner, key = self.value(node.value, scope), self.value(node.slice, scope)
+        if isinstance(owner, dict | list | tuple) and isinstance(key, str | int):
+            return owner[key]  # type: ignore[index]  # a wrong kind of key is a TypeError, which is caught
+        raise TypeError
+
+    def _listcomp(self, node: ast.ListComp, scope: Scope) -> Any:
+        if len(node.generators) != 1 or node.generators[0].ifs:
+            raise TypeError
+        generator = node.generators[0]
+        if not isinstance(generator.target, ast.Name):
+            raise TypeError
+        found = []
+        for each in self.items(self.value(generator.iter, scope)):
+            inner = Scope(scope.module, {**scope.names, generator.target.id: each}, scope.owner)
+            found.append(self.value(node.elt, inner))
+        if any(isinstance(each, Unknown) for each in found):
+            raise TypeError
+        return found
+
+    def items(self, value: Any) -> list[Any]:
+        """What iterating over a value gives.
+
+        Raises:
+            TypeError: nobody knows.
+        """
+        if isinstance(value, ClassRef):
+            return list(self.members(value))
+        if isinstance(value, set | frozenset):
+            return sorted(value)
+        if isinstance(value, list | tuple | dict):
+            return list(value)
+        raise TypeError
+
+    def truth(self, value: Any) -> bool:
+        """Whether a value counts as true.
+
+        Raises:
+            TypeError: nobody knows.
+        """
+        if isinstance(value, dict | list | tuple | set | frozenset) or is_constant(value):
+            return bool(value)
+        raise TypeError
+
+    def _call(self, node: ast.Call, scope: Scope) -> Any:
+        name = text_of(node.func)
+        special = self.special.get(name) or self.special.get(name.rpartition(".")[2])
+        if special is not None:
+            return special(self, node, scope)
+        if isinstance(node.func, ast.Attribute):
+            return self.method(self.value(node.func.value, scope), node, scope)
+        if name in _BUILTINS and name not in scope.names and scope.module.binding(name) is None:
+            return self._builtin(name, node, scope)
+        raise TypeError
+
+    def _builtin(self, name: str, node: ast.Call, scope: Scope) -> Any:
+        if name == "dict" and not node.args:
+            return {each.arg: self.value(each.value, scope) for each in node.keywords if each.arg}
+        if node.keywords or len(node.args) > 1:
+            raise TypeError
+        value = self.value(node.args[0], scope) if node.args else None
+        if name in ("list", "tuple", "set", "frozenset", "sorted"):
+            items = self.items(value) if node.args else []
+            makers: dict[str, Callable[[list[Any]], Any]] = {
+                "frozenset": frozenset, "list": list, "set": set, "sorted": sorted, "tuple": tuple,
+            }
+            return makers[name](items)
+        if not node.args or not is_constant(value) or (isinstance(value, str) and len(value) > 64):
+            raise TypeError
+        convert: dict[str, Callable[[Any], Any]] = {
+            "bool": bool, "float": float, "int": int, "str": str, "dict": dict,
+        }
+        return convert[name](value)
+
+    def method(self, owner: Any, node: ast.Call, scope: Scope) -> Any:
+        """What a method of a known value gives.
+
+        Raises:
+            TypeError: nobody knows.
+        """
+        assert isinstance(node.func, ast.Attribute)
+        name = node.func.attr
+        arguments = [self.value(each, scope) for each in node.args]
+        if node.keywords or any(isinstance(each, Unknown) for each in arguments):
+            raise TypeError
+        if isinstance(owner, str):
+            return _text_method(owner, name, arguments)
+        if isinstance(owner, dict) and name == "get" and arguments:
+            return owner.get(*arguments)
+        if isinstance(owner, dict) and name in ("copy", "items", "keys", "values") and not arguments:
+            return owner.copy() if name == "copy" else list(getattr(owner, name)())
+        if isinstance(owner, list) and name == "copy" and not arguments:
+            return owner.copy()
+        raise TypeError
+
+
+def _named(target: ast.expr, name: str) -> bool:
+    return isinstance(target, ast.Name) and target.id == name
+
+
+def _weight(value: Any) -> int:
+    """How many items a value has in all, counted up to a bound."""
+    left, count = [value], 0
+    while left and count <= _MOST_ITEMS:
+        each = left.pop()
+        count += 1
+        if isinstance(each, dict):
+            left += [*each.keys(), *each.values()]
+        elif isinstance(each, list | tuple | set | frozenset):
+            left += each
+    return count
+
+
+def _joined(parts: list[str]) -> str:
+    if sum(len(each) for each in parts) > _LONGEST_TEXT:
+        raise ValueError
+    return "".join(parts)
+
+
+def _arithmetic(operator: ast.operator, left: float, right: float) -> Any:
+    if isinstance(operator, ast.Pow | ast.LShift):
+        whole = isinstance(left, int) and isinstance(right, int) and 0 <= right <= _LARGEST_BITS
+        if not whole or left.bit_length() * max(right, 1) > 4 * _LARGEST_BITS:  # type: ignore[union-attr]
+            raise ValueError
+        return left**right if isinstance(operator, ast.Pow) else left << right  # type: ignore[operator]
+    operations: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+        ast.Add: lambda a, b: a + b,
+        ast.Sub: lambda a, b: a - b,
+        ast.Mult: lambda a, b: a * b,
+        ast.Div: lambda a, b: a / b,
+        ast.FloorDiv: lambda a, b: a // b,
+    }
+    return operations[type(operator)](left, right)
+
+
+def _compared(operator: ast.cmpop, left: Any, right: Any) -> bool:
+    if isinstance(operator, ast.Is | ast.IsNot):
+        if right is not None or isinstance(left, Unknown):
+            raise TypeError
+        return (left is None) is isinstance(operator, ast.Is)
+    if isinstance(operator, ast.In | ast.NotIn):
+        if not is_constant(left) or not (isinstance(right, dict) or is_constant(right)):
+            raise TypeError
+        return (left in right) is isinstance(operator, ast.In)
+    if not is_constant(left) or not is_constant(right):
+        raise TypeError
+    operations: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+        ast.Eq: lambda a, b: a == b,
+        ast.NotEq: lambda a, b: a != b,
+        ast.Gt: lambda a, b: a > b,
+        ast.GtE: lambda a, b: a >= b,
+        ast.Lt: lambda a, b: a < b,
+        ast.LtE: lambda a, b: a <= b,
+    }
+    return operations[type(operator)](left, right)
+
+
+def _text_method(text: str, name: str, arguments: list[Any]) -> Any:
+    if name in ("lower", "upper", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "split", "startswith"):
+        return getattr(text, name)(*arguments)
+    if name == "replace" and len(arguments) == 2 and all(isinstance(each, str) for each in arguments):  # noqa: PLR2004
+        if text.count(arguments[0]) * len(arguments[1]) > _LONGEST_TEXT:
+            raise ValueError
+        return text.replace(*arguments)
+    raise TypeError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
 from reproducer.errors import NotCheckedError
-from reproducer.identity.namespace import open_root
+from reproducer.identity.root import open_root
 from reproducer.launch.server import Server, running
 from reproducer.ledger import Ledger
 from reproducer.store.faults import free_bytes, writing

@@ -56,6 +56,7 @@ PolicyOption = Annotated[
 
 DEFAULT_LOCK = Path("penny.lock.toml")
 INTERRUPTED = 130
+_NARROW = 80
 _STANDARD = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 RUNS_CODE = (
     "This builds and runs other people's code: the engine, its packages, its patches and the checkpoint "
@@ -90,6 +91,8 @@ class Front:
         with _result_written():
             if self.as_json:
                 sys.stdout.write(json.dumps(result, sort_keys=True) + "\n")
+            elif isinstance(shown, str) and shown.isprintable() and (len(shown) < _NARROW or not sys.stdout.isatty()):
+                sys.stdout.write(shown + "\n")  # one plain line needs no console, and it starts at once
             else:
                 from reproducer.cli.console import PlainConsole
 

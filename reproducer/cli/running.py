@@ -43,13 +43,17 @@ def namespace(
     verbose: VerboseOption = False,
 ) -> None:
     """Derive the namespace under which persistent KV bytes of this lock may be reused."""
-    from reproducer.cli.show_namespace import shown
     from reproducer.documents.opened import open_lock
     from reproducer.identity.policy import Policy, derive_under
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     derived = derive_under(Policy.parse(policy), open_lock(lock_path))
-    front.emit(derived.content(), shown(derived) if explain else derived.name)
+    if explain:
+        from reproducer.cli.show_namespace import shown
+
+        front.emit(derived.content(), shown(derived))
+    else:
+        front.emit(derived.content(), derived.name)
 
 
 def launch(
@@ -68,8 +72,8 @@ def launch(
 ) -> None:
     """Start the server, wait until it is ready, compare its effective values with the lock."""
     from reproducer.documents.opened import open_lock
-    from reproducer.identity.namespace import open_root
     from reproducer.identity.policy import Policy, derive_under
+    from reproducer.identity.root import open_root
     from reproducer.launch.server import new_log, running, start_detached
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)

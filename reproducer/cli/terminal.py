@@ -5,11 +5,9 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from reproducer.cli.console import PlainConsole
 from reproducer.cli.front import discard
 from reproducer.progress import Task, Unit
 
@@ -17,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress, ProgressColumn, TaskID
     from rich.progress import Task as Row
+
+    from reproducer.cli.console import PlainConsole
 
 
 class _Counted:
@@ -48,14 +48,22 @@ class Terminal:
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.console = PlainConsole(stderr=True, soft_wrap=not sys.stderr.isatty())
         self._progress: Progress | None = None
         self._open = 0
         self._lock = threading.Lock()
 
+    @cached_property
+    def console(self) -> "PlainConsole":
+        """Where notes and progress go; made with the first of them, because most light commands have none."""
+        from reproducer.cli.console import PlainConsole
+
+        return PlainConsole(stderr=True, soft_wrap=not sys.stderr.isatty())
+
     def note(self, message: str) -> None:
         """A line, unless --quiet."""
         if not self.quiet:
+            from rich.text import Text
+
             self.line(Text(message, overflow="fold"))
 
     def line(self, shown: "RenderableType") -> None:
@@ -70,6 +78,8 @@ class Terminal:
     def detail(self, message: str) -> None:
         """A dim line with --verbose."""
         if self.verbose and not self.quiet:
+            from rich.text import Text
+
             self.line(Text(message, style="dim", overflow="fold"))
 
     @contextmanager
@@ -118,6 +128,7 @@ class Terminal:
 def _done_column() -> "ProgressColumn":
     """Done of total in the task's own unit, with the rate."""
     from rich.progress import ProgressColumn
+    from rich.text import Text
 
     class Done(ProgressColumn):
         def render(self, task: "Row") -> Text:

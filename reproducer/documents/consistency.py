@@ -6,6 +6,7 @@ Every check gives faults with the place of the key, so that an error can name it
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Fault, shown
 from reproducer.documents.lock import (
@@ -18,14 +19,16 @@ from reproducer.documents.lock import (
     LocalSource,
     Lock,
 )
-from reproducer.documents.manifest import (
-    CheckpointRequest,
-    ComponentRequest,
-    ConversionRequest,
-    EnvironmentRequest,
-    LaunchRequest,
-    Manifest,
-)
+
+if TYPE_CHECKING:  # whoever reads a lock needs no manifest
+    from reproducer.documents.manifest import (
+        CheckpointRequest,
+        ComponentRequest,
+        ConversionRequest,
+        EnvironmentRequest,
+        LaunchRequest,
+        Manifest,
+    )
 
 RUNTIME_ENVIRONMENT = "runtime"
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")
@@ -46,12 +49,12 @@ def lock_faults(lock: Lock) -> Iterator[Fault]:
         yield from _unique([file.path for file in checkpoint.files], ("checkpoints", index, "files"), "path")
 
 
-def manifest_faults(manifest: Manifest) -> Iterator[Fault]:
+def manifest_faults(manifest: "Manifest") -> Iterator[Fault]:
     """Every contradiction in a manifest."""
     yield from _shared(manifest)
 
 
-def _shared(document: Lock | Manifest) -> Iterator[Fault]:
+def _shared(document: "Lock | Manifest") -> Iterator[Fault]:
     """What holds for both."""
     components: Sequence[Component | ComponentRequest] = document.components
     environments: Sequence[Environment | EnvironmentRequest] = document.environments
@@ -102,7 +105,7 @@ def _hint(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(words) or 'none'}"
 
 
-def _conversion(conversion: Conversion | ConversionRequest, place: tuple[int | str, ...]) -> Iterator[Fault]:
+def _conversion(conversion: "Conversion | ConversionRequest", place: tuple[int | str, ...]) -> Iterator[Fault]:
     text = " ".join(conversion.arguments)
     for name in _CONVERSION_PLACEHOLDERS:
         if f"{{{name}}}" not in text:
@@ -112,7 +115,7 @@ def _conversion(conversion: Conversion | ConversionRequest, place: tuple[int | s
         yield from _host_path(argument, (*place, "arguments"))
 
 
-def _launch(launch: Launch | LaunchRequest, roles: Sequence[str]) -> Iterator[Fault]:
+def _launch(launch: "Launch | LaunchRequest", roles: Sequence[str]) -> Iterator[Fault]:
     from reproducer.engines.sglang_arguments import REFUSED
 
     known = (*(f"checkpoint.{role}" for role in roles), "namespace")

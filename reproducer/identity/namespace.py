@@ -14,9 +14,8 @@ from reproducer.identity.classes import Classes
 from reproducer.identity.encoding import DOMAIN, digest
 from reproducer.identity.factors import Factor, Path, flatten, is_unknown, name_of
 from reproducer.identity.meaning import Meaning
-from reproducer.identity.root import open_root, pages_of
 
-__all__ = ["Namespace", "Reading", "derive", "namespace_of", "open_root", "pages_of"]
+__all__ = ["Namespace", "Reading", "derive", "namespace_of"]
 
 _DIGITS = 12
 

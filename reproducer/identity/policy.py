@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from reproducer.documents.arguments import Argument, ArgumentSchema, Default, Variable
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.opened import OpenedLock
@@ -19,6 +19,9 @@ from reproducer.identity.classes import rule
 from reproducer.identity.factors import Factor, Path, typed
 from reproducer.identity.meaning import Meaning
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
+
+if TYPE_CHECKING:
+    from reproducer.documents.arguments import Argument, ArgumentSchema, Default, Variable
 
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 _VOUCHED = Meaning("build", "the declared cache-ABI revision stands for it")
@@ -93,7 +96,9 @@ def _is_source(path: Path, tools: AbstractSet[str]) -> bool:
     )
 
 
-def _schema(opened: OpenedLock) -> ArgumentSchema:
+def _schema(opened: OpenedLock) -> "ArgumentSchema":
+    from reproducer.documents.arguments import ArgumentSchema
+
     reference = opened.lock.engine.arguments
     if reference is None:
         raise InvalidDocumentError(
@@ -104,7 +109,7 @@ def _schema(opened: OpenedLock) -> ArgumentSchema:
     return ArgumentSchema.from_json(opened.read(reference), where=reference.path)
 
 
-def _defaults(reading: Reading, schema: ArgumentSchema) -> Iterator[tuple[Path, Factor, Meaning]]:
+def _defaults(reading: Reading, schema: "ArgumentSchema") -> Iterator[tuple[Path, Factor, Meaning]]:
     """The defaults that hold because the lock names no value, of what takes part in the meaning of pages.
 
     What is off (unset or false) is no factor, so that an option which a later engine adds changes nothing while it is
@@ -123,7 +128,7 @@ def _defaults(reading: Reading, schema: ArgumentSchema) -> Iterator[tuple[Path, 
             yield ("launch", "variable_defaults", variable.name), _fact(variable.default), meaning
 
 
-def _holds(entry: Argument | Variable) -> bool:
+def _holds(entry: "Argument | Variable") -> bool:
     """Whether the default is a value that does something."""
     default = entry.default
     return default.expression is not None or not (
@@ -131,7 +136,7 @@ def _holds(entry: Argument | Variable) -> bool:
     )
 
 
-def _fact(default: Default) -> Factor:
+def _fact(default: "Default") -> Factor:
     """A default as a typed value; one that is computed stands for itself by the text that computes it."""
     if default.expression is not None:
         return Factor("list", (typed("computed"), typed(default.expression)))

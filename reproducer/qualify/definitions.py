@@ -4,11 +4,14 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Measure, Scalar
-from reproducer.documents.receipts import Unit, ValueKind
 from reproducer.errors import InvalidDocumentError
+
+if TYPE_CHECKING:  # whoever reads a lock needs no receipts
+    from reproducer.documents.receipts import Unit, ValueKind
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,8 @@ class Value:
     """One derived value that a measure gives."""
 
     name: str
-    kind: ValueKind
-    unit: Unit
+    kind: "ValueKind"
+    unit: "Unit"
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from reproducer.errors import ConfigurationError, NotCheckedError, PennyError, UnsafeInputError
-from reproducer.identity.namespace import Namespace, derive, open_root, pages_of
+from reproducer.identity.namespace import Namespace, derive
+from reproducer.identity.root import open_root, pages_of
 from tests.identity.factory import make_lock
 
 ROOT = Path(__file__).parents[2]
@@ -242,7 +243,8 @@ import json, os, sys, time
 from pathlib import Path
 from reproducer.documents.lock import Lock
 from reproducer.errors import PennyError
-from reproducer.identity.namespace import derive, open_root
+from reproducer.identity.namespace import derive
+from reproducer.identity.root import open_root
 namespace = derive(Lock.from_json(sys.stdin.read(), where="stdin"))
 parent = Path(sys.argv[1])
 if len(sys.argv) > 3:  # from inside, so that nothing above has to be open to that user

@@ -150,8 +150,8 @@ class Engine(Part):
     """Which component is the server, and how penny talks to it.
 
     Attributes:
-        arguments: what its command line and environment take, read from its source (`penny-arguments/1`); None in a lock
-            that was written before there were such files.
+        arguments: what its command line and environment take, read from its source (`penny-arguments/1`); None in a
+            lock that was written before there were such files.
     """
 
     kind: Literal["sglang", "vllm"]

@@ -3,11 +3,12 @@
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import LocalSource, Lock
+from reproducer.documents.lock import Component, LocalSource, Lock
 from reproducer.documents.toml import read_document
 from reproducer.errors import DriftError, UnsafeInputError
 
@@ -51,27 +52,21 @@ class OpenedLock:
 
 def references(lock: Lock) -> tuple[FileReference, ...]:
     """Every file that travels beside the lock, by path; local sources relative to the lock's folder as well."""
-    found: dict[tuple[str, str], FileReference] = {}
-
-    def add(reference: FileReference) -> None:
-        found.setdefault((reference.path, reference.sha256), reference)
-
-    for component in lock.components:
-        if isinstance(component.source, LocalSource):
-            for file in component.source.files:
-                add(file.model_copy(update={"path": f"{component.source.path}/{file.path}"}))
-        for patch in component.patches:
-            add(patch)
-        for output in component.outputs:
-            add(output.members)
-    for environment in lock.environments:
-        add(environment.pylock)
-    for checkpoint in lock.checkpoints:
-        add(checkpoint.conversion.script)
-    for reference in (lock.engine.arguments, lock.qualification.reference):
-        if reference is not None:
-            add(reference)
+    named = [each for component in lock.components for each in _of_component(component)]
+    named += [environment.pylock for environment in lock.environments]
+    named += [checkpoint.conversion.script for checkpoint in lock.checkpoints]
+    named += [each for each in (lock.engine.arguments, lock.qualification.reference) if each is not None]
+    found = {(each.path, each.sha256): each for each in reversed(named)}  # the first of equals is the one that counts
     return tuple(found[key] for key in sorted(found))
+
+
+def _of_component(component: Component) -> Iterator[FileReference]:
+    """The files of a local source, patches and lists of members."""
+    source = component.source
+    if isinstance(source, LocalSource):
+        yield from (file.model_copy(update={"path": f"{source.path}/{file.path}"}) for file in source.files)
+    yield from component.patches
+    yield from (output.members for output in component.outputs)
 
 
 def read_reference(folder: Path, reference: FileReference, *, where: str) -> bytes:

@@ -7,10 +7,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from packaging.utils import parse_wheel_filename
+
 from reproducer.build.archives import CHUNK, zip_members
 from reproducer.build.products import Workshop
 from reproducer.build.wheel_content import read_wheel, render_members
-from reproducer.documents.base import parse_json
+from reproducer.documents.arguments import ArgumentSchema
+from reproducer.documents.base import FileReference, parse_json
 from reproducer.documents.lock import (
     Artefact,
     Build,
@@ -29,6 +32,7 @@ from reproducer.documents.lock import (
 from reproducer.documents.manifest import CheckpointRequest, ComponentRequest, LocalRequest, Manifest
 from reproducer.documents.opened import read_reference
 from reproducer.engines import engine_of
+from reproducer.engines.schema import from_wheel
 from reproducer.errors import DriftError, UnsafeInputError, UsageError
 from reproducer.locking.environments import EVERYTHING
 from reproducer.locking.files import local_source, reference, reference_to
@@ -122,6 +126,32 @@ class Maker:
         _, made = self._workshop.checkpoint(checkpoint, self._converting(checkpoint), compare=False)
         return checkpoint.model_copy(update={"files": tuple(made[path] for path in sorted(made))})
 
+    def arguments(
+        self, engine: Component, files: dict[str, bytes]
+    ) -> tuple[FileReference | None, ArgumentSchema | None]:
+        """The list of what the engine takes, which goes to `files`: kept where the engine is the same, else read anew.
+
+        Neither of them where only a build would tell and nothing is to be built.
+        """
+        kind, before = self.manifest.engine.kind, self.previous.lock
+        kept = before.engine.arguments if before is not None and before.engine.kind == kind else None
+        data = self.previous.bytes_of(kept) if kept is not None else None
+        if kept is not None and data is not None and self._same_engine(engine):
+            files[kept.path] = data
+            return kept, ArgumentSchema.from_json(data, where=kept.path)
+        if self.check:
+            self.pending.append("engine.arguments: to be read again, for the engine changed")
+            return kept, None
+        self._accept(f"building {engine.name}")
+        _, built = self._workshop.component(engine, self._tools(engine))
+        schema = from_wheel(kind, str(parse_wheel_filename(built.path.name)[1]), built.path)
+        path = f"{EXPECTED}/{built.path.name}.arguments.json"
+        files[path] = schema.rendered()
+        return reference(path, files[path]), schema
+
+    def _same_engine(self, engine: Component) -> bool:
+        return EVERYTHING not in self.upgrade and self.previous.component(engine.name) == engine
+
     def effective(self, target: Checkpoint, launch: Launch) -> dict[str, Scalar]:
         """What the engine must resolve the launch to."""
         kept = self._kept_effective(target, launch)
@@ -192,10 +222,7 @@ class Maker:
 
     def _built_outputs(self, component: Component, files: dict[str, bytes]) -> tuple[Output, ...]:
         self._accept(f"building {component.name}")
-        tools = self.artefacts.chosen(*self.environments[component.build_environment])
-        if isinstance(component.source, SdistSource):
-            self.artefacts.fetched(component.source)
-        _, built = self._workshop.component(component, tools)
+        _, built = self._workshop.component(component, self._tools(component))
         content = read_wheel(built.path, build_paths=[built.built_in])
         members = render_members(content.members)
         path = f"{EXPECTED}/{built.path.name}.members"
@@ -209,6 +236,12 @@ class Maker:
                 members=reference(path, members),
             ),
         )
+
+    def _tools(self, component: Component) -> tuple[Artefact, ...]:
+        """What building a component needs: its source in the store, and the wheels of its build environment."""
+        if isinstance(component.source, SdistSource):
+            self.artefacts.fetched(component.source)
+        return self.artefacts.chosen(*self.environments[component.build_environment])
 
     def _kept_checkpoint(self, checkpoint: Checkpoint) -> Checkpoint | None:
         before = self.previous.checkpoint(checkpoint.name)

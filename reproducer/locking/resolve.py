@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import read_document, write_atomically
+from reproducer.engines.schema import canonical, check_arguments
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
 from reproducer.locking.environments import Resolver, versions_of
@@ -23,7 +24,9 @@ from reproducer.locking.releases import Releases
 from reproducer.locking.render import render_lock
 
 if TYPE_CHECKING:
-    from reproducer.documents.lock import Artefact, Checkpoint, Component
+    from reproducer.documents.arguments import ArgumentSchema
+    from reproducer.documents.base import FileReference
+    from reproducer.documents.lock import ArgumentValue, Artefact, Checkpoint, Component
     from reproducer.fetch.indexes import Indexes
     from reproducer.progress import Reporter
     from reproducer.store import Store
@@ -117,6 +120,22 @@ def _below(lock_path: Path, manifest_path: Path) -> str:
 
 
 @dataclass(frozen=True)
+class _Parts:
+    """What a lock is put together from.
+
+    Attributes:
+        engine_arguments: the list of what the engine takes.
+        arguments: those of the launch, by their own names.
+    """
+
+    environments: tuple[Environment, ...]
+    components: "tuple[Component, ...]"
+    checkpoints: "tuple[Checkpoint, ...]"
+    engine_arguments: "FileReference | None"
+    arguments: dict[str, "ArgumentValue"]
+
+
+@dataclass(frozen=True)
 class _Run:
     """One manifest on its way to a lock."""
 
@@ -180,7 +199,10 @@ class _Run:
                 reasons += package_differences(environments[request.name].pylock.path, old, new)
         components = tuple(maker.component(request, files) for request in self.manifest.components)
         checkpoints = tuple(maker.checkpoint(request) for request in self.manifest.checkpoints)
-        document = self._assembled(tuple(environments.values()), components, checkpoints, maker)
+        engine = next(each for each in components if each.name == self.manifest.engine.component)
+        listed, schema = maker.arguments(engine, files)
+        parts = _Parts(tuple(environments.values()), components, checkpoints, listed, self._arguments(schema))
+        document = self._assembled(parts, maker)
         reasons += maker.pending
         return Locked(document, files, self._reasons(maker.previous.lock, document, files, reasons))
 
@@ -196,13 +218,24 @@ class _Run:
             indexes=request.indexes,
         )
 
-    def _assembled(
-        self,
-        environments: tuple[Environment, ...],
-        components: "tuple[Component, ...]",
-        checkpoints: "tuple[Checkpoint, ...]",
-        maker: Maker,
-    ) -> Lock:
+    def _arguments(self, schema: "ArgumentSchema | None") -> dict[str, "ArgumentValue"]:
+        """The launch arguments as the engine's own parser names them.
+
+        Raises:
+            InvalidDocumentError: the engine takes no such argument or no such value; names them all.
+        """
+        asked = dict(self.manifest.launch.arguments)
+        if schema is None:
+            return dict(sorted(asked.items()))
+        if faults := check_arguments(schema, asked):
+            raise InvalidDocumentError(
+                f"{schema.engine} {schema.version} does not take these arguments",
+                where=f"{self.manifest_path}, key launch.arguments",
+                why="; ".join(faults),
+            )
+        return dict(sorted(canonical(schema, asked).items()))
+
+    def _assembled(self, parts: "_Parts", maker: Maker) -> Lock:
         manifest = self.manifest
         asked = manifest.qualification
         return Lock(
@@ -211,12 +244,14 @@ class _Run:
             manifest=self.manifest_path,
             platform=manifest.platform,
             toolchain=maker.toolchain,
-            engine=Engine(kind=manifest.engine.kind, component=manifest.engine.component),
+            engine=Engine(
+                kind=manifest.engine.kind, component=manifest.engine.component, arguments=parts.engine_arguments
+            ),
             build=maker.recipe,
-            components=components,
-            environments=environments,
-            checkpoints=checkpoints,
-            launch=self._launch(checkpoints, maker),
+            components=parts.components,
+            environments=parts.environments,
+            checkpoints=parts.checkpoints,
+            launch=self._launch(parts, maker),
             qualification=Qualification(
                 suite=asked.suite,
                 boots=asked.boots,
@@ -229,13 +264,13 @@ class _Run:
             ),
         )
 
-    def _launch(self, checkpoints: "tuple[Checkpoint, ...]", maker: Maker) -> Launch:
+    def _launch(self, parts: "_Parts", maker: Maker) -> Launch:
         """The launch with the values that the engine must resolve it to."""
         asked = self.manifest.launch
-        target = next(each for each in checkpoints if each.role == "target")
+        target = next(each for each in parts.checkpoints if each.role == "target")
         launch = Launch(
             module=asked.module,
-            arguments=dict(sorted(asked.arguments.items())),
+            arguments=parts.arguments,
             environment=dict(sorted(asked.environment.items())),
             effective={},
             readiness=asked.readiness,

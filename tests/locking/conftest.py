@@ -26,8 +26,8 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 CP = f"cp{sys.version_info.major}{sys.version_info.minor}"
 
 BACKEND = '''\
-"""A build backend that packs one module, with nothing but the standard library."""
-import os, time, zipfile
+"""A build backend that packs one module and a package, with nothing but the standard library."""
+import glob, os, time, zipfile
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     name = "@NAME@-@VERSION@-py3-none-any.whl"
@@ -35,6 +35,7 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     info = "@NAME@-@VERSION@.dist-info"
     members = {
         "@NAME@.py": open("@NAME@.py").read(),
+        **{path: open(path).read() for path in sorted(glob.glob("sglang/**/*.py", recursive=True))},
         info + "/METADATA": "Metadata-Version: 2.1\\nName: @NAME@\\nVersion: @VERSION@\\n",
         info + "/WHEEL": "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
     }
@@ -65,6 +66,42 @@ Answer differently.
 -ANSWER = 1
 +ANSWER = 2
 '''
+ENGINE = {
+    "sglang/srt/server_args.py": """\
+import dataclasses
+
+
+@dataclasses.dataclass
+class ServerArgs:
+    model_path: str
+    page_size: int | None = None
+    tp_size: int = 1
+    dtype: str = "auto"
+
+    @staticmethod
+    def add_cli_args(parser):
+        parser.add_argument("--model-path", "--model", type=str, required=True)
+        parser.add_argument("--page-size", type=int, default=ServerArgs.page_size)
+        parser.add_argument("--tensor-parallel-size", "--tp-size", "--tp", type=int, default=ServerArgs.tp_size)
+        parser.add_argument("--dtype", default=ServerArgs.dtype, choices=["auto", "half", "float16", "bfloat16"])
+""",
+    "sglang/srt/environ.py": """\
+class EnvField:
+    def __init__(self, default):
+        self.default = default
+
+
+class EnvInt(EnvField):
+    pass
+
+
+class Envs:
+    SGLANG_ROUNDS = EnvInt(3)
+
+
+envs = Envs()
+""",
+}
 MANIFEST = f"""\
 format = "penny-manifest/1"
 name = "tiny"
@@ -151,7 +188,7 @@ def _record(data: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
 
 
-def sdist(project: str, version: str, module: str) -> tuple[str, bytes]:
+def sdist(project: str, version: str, module: str, files: dict[str, str] | None = None) -> tuple[str, bytes]:
     """Name and bytes of a source distribution with a build backend of its own."""
     packed = io.BytesIO()
     backend = BACKEND.replace("@NAME@", project).replace("@VERSION@", version)
@@ -162,6 +199,7 @@ def sdist(project: str, version: str, module: str) -> tuple[str, bytes]:
             "backend.py": backend,
             f"{project}.py": module,
             "PKG-INFO": metadata,
+            **(files or {}),
         }.items():
             entry = tarfile.TarInfo(f"{project}-{version}/{name}")
             entry.size = len(text.encode())
@@ -207,7 +245,7 @@ class Index:
 
     def add_sdist(self, project: str, version: str, module: str) -> None:
         """Offer one more source distribution."""
-        self.add(sdist(project, version, module))
+        self.add(sdist(project, version, module, ENGINE))
 
 
 @pytest.fixture(scope="session")
@@ -235,7 +273,7 @@ def serving() -> Iterator[Any]:
 def filled(index: Index) -> Index:
     """The index with everything the manifest asks for, and some that it does not."""
     for file in (
-        sdist("engine", "1.0", '"""The engine."""\nANSWER = 1\n'),
+        sdist("engine", "1.0", '"""The engine."""\nANSWER = 1\n', ENGINE),
         wheel("alpha", "1.0", needs=("gamma",)),
         wheel("gamma", "0.5", tag=f"{CP}-{CP}-manylinux_2_17_x86_64"),
         wheel("gamma", "0.5", tag="cp38-abi3-musllinux_1_2_x86_64"),

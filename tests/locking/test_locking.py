@@ -10,10 +10,11 @@ import pytest
 from packaging.pylock import Pylock
 
 from reproducer.build.wheel_content import parse_members
+from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.lock import LocalSource, SdistSource
 from reproducer.documents.opened import open_lock
 from reproducer.documents.toml import parse_toml
-from reproducer.errors import UsageError
+from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.fetch import read_pylock
 from reproducer.locking import manifest_of, write
 
@@ -213,3 +214,46 @@ def test_manifest_of_lock_and_of_folder(project: Any) -> None:
     (project.folder / "manifests/other.toml").write_text("", "utf-8")
     with pytest.raises(UsageError, match="name a manifest"):
         manifest_of(project.path)
+
+
+def test_the_list_of_what_the_engine_takes_lies_beside_the_lock(project: Any) -> None:
+    """The list is read from the built engine, the lock pins it, and reading it again changes nothing."""
+    opened = open_lock(project.path)
+    listed = opened.lock.engine.arguments
+    assert listed is not None
+    schema = ArgumentSchema.from_json(opened.read(listed), where=listed.path)
+
+    assert (schema.engine, schema.version) == ("sglang", "1.0")
+    assert [each.name for each in schema.arguments] == ["dtype", "model-path", "page-size", "tensor-parallel-size"]
+    assert [(each.name, each.default.value) for each in schema.variables] == [("SGLANG_ROUNDS", 3)]
+    (project.folder / listed.path).unlink()
+    again = project.lock(accepted=True)
+    assert any(listed.path in reason for reason in again.reasons)
+    assert again.document == opened.lock
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("page-sise = 16", "page-size"),
+        ('page-size = "sixteen"', "page-size"),
+        ('page-size = 16\ndtype = "float8"', "float16"),
+        ("page-size = 16\ntp = 2\ntensor-parallel-size = 2", "tensor-parallel-size"),
+    ],
+)
+def test_an_argument_that_the_engine_does_not_take(project: Any, line: str, said: str) -> None:
+    """A misspelt name, a wrong type, an unknown choice and a name given twice are errors when locking."""
+    project.edit("page-size = 16", line)
+    with pytest.raises(InvalidDocumentError, match=f"does not take these arguments.*{said}"):
+        project.lock(accepted=True)
+
+
+def test_an_alias_is_locked_by_its_own_name(project: Any) -> None:
+    """`tp`, `tp-size` and `tensor-parallel-size` give one lock."""
+    digests = set()
+    for before, name in (("page-size = 16", "tp"), ("tp = 2", "tp-size"), ("tp-size = 2", "tensor-parallel-size")):
+        project.edit(before, f"{name} = 2")
+        locked = project.lock(accepted=True).document
+        assert dict(locked.launch.arguments)["tensor-parallel-size"] == 2
+        digests.add(locked.digest)
+    assert len(digests) == 1

@@ -9,11 +9,20 @@ from reproducer.documents.lock import ArgumentValue, Scalar
 # Flags whose field in the engine's ServerArgs has another name.
 FIELD_OF_FLAG = {
     "attention-context-parallel-size": "attn_cp_size",
+    "attention-data-parallel-size": "attn_dp_size",
+    "context-bucket": "cuda_graph_prefill_max_context",
     "data-parallel-size": "dp_size",
+    "decode-context-parallel-size": "dcp_size",
+    "dp": "dp_size",
+    "elastic-ep-join-mode": "ep_join_mode",
+    "elastic-ep-join-rank-offset": "ep_join_rank_offset",
+    "enable-hicache": "enable_hierarchical_cache",
     "ep": "ep_size",
     "expert-parallel-size": "ep_size",
     "fp4-gemm-backend": "fp4_gemm_runner_backend",
     "fp8-gemm-backend": "fp8_gemm_runner_backend",
+    "grpc-http-sidecar-port": "smg_http_sidecar_port",
+    "hierarchical-sparse-attention-extra-config": "hisparse_config",
     "model": "model_path",
     "moe-data-parallel-size": "moe_dp_size",
     "nccl-init-addr": "dist_init_addr",
@@ -21,6 +30,7 @@ FIELD_OF_FLAG = {
     "speculative-draft-model": "speculative_draft_model_path",
     "stream-output": "incremental_streaming_output",
     "tensor-parallel-size": "tp_size",
+    "tp": "tp_size",
 }
 
 # Flags whose effect is not on what is computed or kept; every other flag is checked.

@@ -10,12 +10,12 @@ from functools import cache
 from typing import NamedTuple
 
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Lock
+from reproducer.documents.lock import ArgumentValue, Lock, Scalar
 from reproducer.engines.interface import same
-from reproducer.engines.sglang_arguments import field_of, given
+from reproducer.engines.sglang_arguments import field_of, given, scalar
 from reproducer.identity.factors import Factor, Path
 from reproducer.identity.meaning import Consequence, Meaning
-from reproducer.identity.sglang_table import ARGUMENTS, VARIABLES
+from reproducer.identity.tables import table_of
 
 _SIZE = "the digest beside it fixes the size"
 _PLACE = "where the file lies beside the lock is not what is in it"
@@ -88,7 +88,9 @@ class Classes:
 
     def __init__(self, lock: Lock) -> None:
         self._engine = lock.engine.kind
-        self._launch = lock.launch
+        self._effective = lock.launch.effective
+        canonical = table_of(lock.engine.kind).canonical
+        self._requested = {canonical(name): value for name, value in lock.launch.arguments.items()}
         used = {component.build_environment for component in lock.components} | {RUNTIME_ENVIRONMENT}
         self._converting = {each.conversion.environment for each in lock.checkpoints} - used
 
@@ -101,18 +103,21 @@ class Classes:
             return found if found.neutral else Meaning("build", _CONVERSION)
         return rule(path, self._engine)
 
-    def effective_of(self, flag: str) -> str | None:
-        """The effective value that stands for an argument: the lock has it, and the request says nothing else."""
-        if flag not in self._launch.arguments:
+    def effective_of(self, argument: str) -> str | None:
+        """The effective value that stands for an argument: the lock has it, and the request says nothing else.
+
+        Args:
+            argument: its canonical name.
+        """
+        if argument not in self._requested:
             return None
-        field = field_of(flag)
-        requested = self._launch.arguments[flag]
-        if field not in self._launch.effective:
+        field, requested = _field_of(self._engine, argument), self._requested[argument]
+        if field not in self._effective:
             return None
         if isinstance(requested, str) and requested.strip().casefold() == "auto":
             return field
-        asked = given({flag: requested}).get(field)
-        return field if asked is not None and same(asked, self._launch.effective[field]) else None
+        asked = _asked(self._engine, argument, requested)
+        return field if asked is not None and same(asked, self._effective[field]) else None
 
     def _argument(self, flag: str, factor: Factor) -> Meaning:
         if (field := self.effective_of(flag)) is not None:
@@ -125,8 +130,10 @@ class Classes:
 def rule(path: Path, engine: str) -> Meaning:
     """What the rules and the engine's table say of a path; unlisted facts are `cache-identity`."""
     match path:
-        case ("launch", part, name) if (found := _launch(engine).get((part, name))) is not None:
-            return found
+        case ("launch", part, name):
+            spelt = table_of(engine).canonical(name) if part == "arguments" else name
+            if (found := _launch(engine).get((part, spelt))) is not None:
+                return found
     rules = _rules().get(path[0])
     hit = rules.pattern.fullmatch(_SEPARATOR.join(path)) if rules else None
     return rules.meanings[hit.lastgroup] if rules and hit and hit.lastgroup else _UNLISTED
@@ -168,11 +175,21 @@ def _expression(parts: Sequence[str]) -> str:
 @cache
 def _launch(engine: str) -> Mapping[tuple[str, str], Meaning]:
     """The engine's table, by the part of the launch and the name in it; empty for an engine that has none."""
-    if engine != "sglang":
-        return {}
-    arguments = {name: Meaning(*each) for name, each in ARGUMENTS.items()}
+    table = table_of(engine)
     return {
-        **{("arguments", name): meaning for name, meaning in arguments.items()},
-        **{("effective", field_of(name)): meaning for name, meaning in arguments.items()},
-        **{("environment", name): Meaning(*each) for name, each in VARIABLES.items()},
+        **{("arguments", name): meaning for name, meaning in table.arguments.items()},
+        **{("effective", _field_of(engine, name)): meaning for name, meaning in table.arguments.items()},
+        **{("environment", name): meaning for name, meaning in table.variables.items()},
     }
+
+
+def _field_of(engine: str, argument: str) -> str:
+    """The name of the effective value that an argument sets."""
+    return field_of(argument) if engine == "sglang" else argument.replace("-", "_")
+
+
+def _asked(engine: str, argument: str, requested: ArgumentValue) -> Scalar | None:
+    """What a request asks for, as an effective value says it; None where it cannot be compared."""
+    if engine == "sglang":
+        return given({argument: requested}).get(field_of(argument))
+    return None if requested is False else scalar(requested)

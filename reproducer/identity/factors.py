@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from reproducer.documents.base import shown
 from reproducer.documents.lock import LocalSource, Lock
 from reproducer.errors import InvalidDocumentError
+from reproducer.identity.tables import table_of
 
 Kind = Literal["text", "integer", "float", "boolean", "digest", "list", "unset", "unknown"]
 Path: TypeAlias = tuple[str, ...]
@@ -59,12 +60,17 @@ class Factor(NamedTuple):
 def flatten(lock: Lock) -> dict[Path, Factor]:
     """Every fact of a lock by its path, as requested; nothing is left out and nothing is judged.
 
+    An argument goes by its canonical name, so that it is one fact however it is spelt.
+
     Raises:
-        InvalidDocumentError: two entries have one name, so a fact would be lost; a checkpoint or a source names no
-            file, so nothing says what it is.
+        InvalidDocumentError: two entries have one name, or one argument is spelt in two ways, so a fact would be lost;
+            a checkpoint or a source names no file, so nothing says what it is.
     """
     found: dict[Path, Factor] = {}
+    canonical = _spellings(lock)
     for path, factor in _walk(lock, ()):
+        if path[:2] == ("launch", "arguments"):
+            path = (*path[:2], canonical[path[2]])  # noqa: PLW2901
         if path in found:
             raise InvalidDocumentError(f"{name_of(path)} stands twice")
         found[path] = factor
@@ -79,6 +85,21 @@ def flatten(lock: Lock) -> dict[Path, Factor]:
                 "the checkpoint names no file, so nothing says what it is", where=f"checkpoints.{checkpoint.role}"
             )
     return found
+
+
+def _spellings(lock: Lock) -> dict[str, str]:
+    """The canonical name of every argument that the lock names."""
+    canonical = table_of(lock.engine.kind).canonical
+    spelt: dict[str, str] = {}
+    for name in lock.launch.arguments:
+        other = spelt.setdefault(canonical(name), name)
+        if other != name:
+            raise InvalidDocumentError(
+                f"{shown(other)} and {shown(name)} are one argument, so which of them counts is open",
+                where="launch.arguments",
+                todo="keep one of them",
+            )
+    return {name: argument for argument, name in spelt.items()}
 
 
 def name_of(path: Path) -> str:

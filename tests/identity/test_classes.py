@@ -1,16 +1,14 @@
 """The classification itself: closed, reasoned, and every rule of some use."""
 
-import re
 from typing import Any
 
 import pytest
 
-from reproducer.engines.sglang_arguments import FIELD_OF_FLAG, REFUSED
+from reproducer.engines.sglang_arguments import REFUSED
 from reproducer.identity.classes import RULES, UNLISTED, rule
 from reproducer.identity.factors import flatten
 from reproducer.identity.meaning import WORST_FIRST, Meaning, worst
 from reproducer.identity.namespace import derive
-from reproducer.identity.sglang_table import ARGUMENTS, VARIABLES
 from tests.identity.factory import make_lock, sha256
 
 FILES = ("chat_template.jinja", "chat_template.json", "README.md", "LICENSE", ".gitattributes")
@@ -63,25 +61,6 @@ def test_an_engine_without_a_table_has_no_neutral_argument() -> None:
     """A table speaks for its own engine only."""
     assert rule(("launch", "arguments", "log-level"), "sglang").neutral
     assert not rule(("launch", "arguments", "log-level"), "another").neutral
-
-
-def test_the_tables_are_well_formed() -> None:
-    """Names that a lock can carry, classes of the design, a reason for each entry, sorted for review."""
-    assert list(ARGUMENTS) == sorted(ARGUMENTS)
-    assert list(VARIABLES) == sorted(VARIABLES)
-    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", name) for name in ARGUMENTS)
-    assert all(re.fullmatch(r"[A-Z][A-Z0-9_]*", name) for name in VARIABLES)
-    assert all(
-        consequence in WORST_FIRST and reason for consequence, reason in [*ARGUMENTS.values(), *VARIABLES.values()]
-    )
-
-
-def test_flags_of_one_field_have_one_class() -> None:
-    """Two spellings of a flag mean the same."""
-    for alias, field in FIELD_OF_FLAG.items():
-        flag = field.replace("_", "-")
-        if alias in ARGUMENTS and flag in ARGUMENTS:
-            assert ARGUMENTS[alias] == ARGUMENTS[flag]
 
 
 def test_what_penny_sets_itself_never_counts() -> None:

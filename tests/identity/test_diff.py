@@ -256,7 +256,7 @@ def test_content_has_the_keys_scripts_rely_on() -> None:
             "before": ["ab", "c"],
             "after": ["a"],
             "consequence": "cache-identity",
-            "reason": "it changes the model that computes the pages",
+            "reason": "an adapter changes the model that computes the pages",
         }
     ]
     assert {change["consequence"] for change in content["changes"]} <= set(WORST_FIRST)

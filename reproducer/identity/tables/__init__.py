@@ -1,7 +1,7 @@
 """What every argument and variable of an engine does to the bytes of a KV page: one table for each engine.
 
-A table holds groups, each with one class, one reason and the names that it holds for, so that a reason stands once and a
-review sees at a glance what is neutral. Only the modules of the engine that is asked for are imported.
+A table holds groups, each with one class, one reason and the names that it holds for, so that a reason stands once and
+a review sees at a glance what is neutral. Only the modules of the engine that is asked for are imported.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,11 +38,11 @@ class Table:
 def table_of(engine: str) -> Table:
     """The table of an engine by the `kind` of the lock; an empty one for an engine that has none."""
     if engine == "sglang":
-        from reproducer.identity.tables import sglang_arguments, sglang_variables
+        from reproducer.identity.tables import sglang_arguments, sglang_outside, sglang_variables
 
         return Table(
             by_name(sglang_arguments.ARGUMENTS),
-            by_name(sglang_variables.VARIABLES),
+            by_name((*sglang_variables.VARIABLES, *sglang_outside.VARIABLES)),
             by_alias(sglang_arguments.ALIASES),
         )
     if engine == "vllm":

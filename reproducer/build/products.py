@@ -82,7 +82,7 @@ class Workshop:
             label: name of the product, for notes.
             usable: whether a stored and undamaged product still serves on this host.
         """
-        key = content_digest({"kind": kind, "platform": self.platform, **inputs})
+        key = product_key(kind, self.platform, inputs)
         with self.store.entry(kind, key, reporter=self.reporter) as entry:
             if entry.complete:
                 try:
@@ -136,12 +136,7 @@ class Workshop:
         """
         wanted = [(each.filename, each.sha256) for each in artefacts]
         wanted += [(each.filename, each.sha256) for each in built]
-        inputs = {
-            "version": 1,
-            "python": self.toolchain.python,
-            "compiled": compiled,
-            "wheels": [list(each) for each in sorted(wanted)],
-        }
+        inputs = environment_inputs(self.toolchain.python, wanted, compiled=compiled)
 
         def make(work: Path) -> Mapping[str, Any]:
             with self.reporter.task(f"installing {name}", None, "packages") as task:
@@ -278,6 +273,21 @@ class Workshop:
         if compare:
             compare_checkpoint(checkpoint, files)
         return product, files
+
+
+def product_key(kind: str, platform: str, inputs: Mapping[str, Any]) -> str:
+    """The key of a product: the digest of exactly what decides what comes out."""
+    return content_digest({"kind": kind, "platform": platform, **inputs})
+
+
+def environment_inputs(python: str, wheels: Iterable[tuple[str, str]], *, compiled: bool) -> dict[str, Any]:
+    """What decides an environment: the interpreter's minor version and every wheel by file name and digest."""
+    return {
+        "version": 1,
+        "python": python,
+        "compiled": compiled,
+        "wheels": [list(each) for each in sorted(wheels)],
+    }
 
 
 def _files(record: Mapping[str, Any]) -> dict[str, FileReference]:

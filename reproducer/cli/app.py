@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reproducer import __version__
-from reproducer.cli import building, evidence, locking, reproducing, running
+from reproducer.cli import building, diagnosing, evidence, locking, reproducing, running
 
 app = typer.Typer(
     name="penny",
@@ -46,3 +46,4 @@ app.command("qualify")(running.qualify)
 app.command("verify")(evidence.verify)
 app.command("attest")(evidence.attest)
 app.command("report")(evidence.report)
+app.command("doctor")(diagnosing.doctor)

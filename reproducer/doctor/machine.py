@@ -1,0 +1,291 @@
+"""The host as checks: what penny needs, and what a lock's toolchain, checkpoints and launch need of a machine."""
+
+import ctypes
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from reproducer.doctor.checks import Checked
+from reproducer.documents.lock import Lock, SdistSource
+from reproducer.documents.opened import OpenedLock
+from reproducer.errors import PennyError
+from reproducer.host import host_facts, host_platform
+from reproducer.store import Store
+from reproducer.store.faults import free_bytes
+
+_COMPILERS = ("cc", "gcc", "g++", "clang", "nvcc", "rustc", "cmake", "ninja")
+_IO_URING_SETUP = 425
+_SWITCH = Path("/proc/sys/kernel/io_uring_disabled")
+_PATIENCE_S = 30
+_NO_LOCK = "there is no lock to compare with"
+
+
+def check_host(opened: OpenedLock | None, store: Store) -> tuple[Checked, ...]:
+    """Every check of this host; without a lock those that compare with one are skipped.
+
+    Args:
+        opened: the lock.
+        store: where penny keeps what it fetches and builds; it is only looked at.
+    """
+    lock = opened.lock if opened is not None else None
+    return (
+        _platform(lock, store),
+        _kernel(),
+        _memory(lock),
+        _uv(),
+        _python(lock),
+        _compilers(lock),
+        _gpu(lock),
+        _io_uring(lock),
+        *_store(lock, store),
+    )
+
+
+def _platform(lock: Lock | None, store: Store) -> Checked:
+    facts = host_facts(store.root)
+    got = f"{facts.platform}, {facts.cpu}, {facts.cpu_count} processors"
+    if lock is None:
+        return Checked(id="host.platform", status="skipped", got=got, reason=_NO_LOCK)
+    same = lock.platform == host_platform()
+    return Checked(
+        id="host.platform",
+        status="passed" if same else "failed",
+        needed=True,
+        expected=lock.platform,
+        got=got,
+        reason="" if same else "the lock is for another platform",
+        todo="" if same else f"use a {lock.platform} machine, or lock again on this one",
+    )
+
+
+def _kernel() -> Checked:
+    """Penny names its processes by pidfd, which kernels have since 5.3 and some sandboxes refuse."""
+    release = os.uname().release.partition("-")[0]
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError) as error:
+        return Checked(
+            id="host.kernel",
+            status="failed",
+            needed=True,
+            expected="pidfd_open, as Linux 5.3 and later have it",
+            got=release,
+            reason=str(error),
+            todo="update the kernel, or allow pidfd_open in the container's seccomp profile",
+        )
+    return Checked(id="host.kernel", status="passed", needed=True, expected="pidfd_open", got=f"Linux {release}")
+
+
+def _memory(lock: Lock | None) -> Checked:
+    """The weights alone must fit into what is available now; a server needs more than that."""
+    available = _available_bytes()
+    if lock is None:
+        got = f"{available} bytes available" if available is not None else ""
+        return Checked(id="host.memory", status="skipped", got=got, reason=_NO_LOCK)
+    weights = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.files)
+    expected = f"more than the {weights} bytes of the checkpoints"
+    if available is None:
+        return Checked(id="host.memory", status="unknown", expected=expected, reason="/proc/meminfo says nothing of it")
+    fits = available > weights
+    return Checked(
+        id="host.memory",
+        status="passed" if fits else "failed",
+        expected=expected,
+        got=f"{available} bytes available",
+        reason="" if fits else "the weights alone do not fit",
+        todo="" if fits else "end other programs, or use a machine with more memory",
+    )
+
+
+def _available_bytes() -> int | None:
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    found = [line.split() for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0][1]) * 1024 if found else None
+
+
+def _uv() -> Checked:
+    from reproducer.build.environment import installer
+
+    try:
+        _, version = installer()
+    except PennyError as error:
+        return Checked(id="host.uv", status="failed", needed=True, reason=str(error.why or error), todo=error.todo)
+    return Checked(id="host.uv", status="passed", needed=True, got=version)
+
+
+def _python(lock: Lock | None) -> Checked:
+    """Whether uv finds the interpreter of the runtime on this machine; it is not asked to fetch one."""
+    if lock is None:
+        return Checked(id="host.python", status="skipped", reason=_NO_LOCK)
+    from reproducer.build.environment import installer
+
+    wanted = lock.toolchain.python
+    try:
+        uv, _ = installer()
+        command = [uv, "python", "find", "--no-project", "--offline", f"cpython@{wanted}"]
+        ran = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, cwd="/", check=False
+        )
+    except (PennyError, OSError, subprocess.SubprocessError) as error:
+        return Checked(id="host.python", status="unknown", expected=f"Python {wanted}", reason=str(error)[:300])
+    if ran.returncode == 0:
+        return Checked(
+            id="host.python",
+            status="passed",
+            expected=f"Python {wanted}",
+            got=f"Python {wanted} at {_line(ran.stdout)}",
+        )
+    return Checked(
+        id="host.python",
+        status="unknown",
+        expected=f"Python {wanted}",
+        reason="it is not on this machine; with a network uv fetches it at the first build",
+        todo=f"run `uv python install {wanted}` before building with --offline",
+    )
+
+
+def _compilers(lock: Lock | None) -> Checked:
+    """Compilers on PATH against the one the lock's toolchain names."""
+    there = ", ".join(name for name in _COMPILERS if shutil.which(name)) or "none on PATH"
+    if lock is None:
+        return Checked(id="host.compilers", status="skipped", got=there, reason=_NO_LOCK)
+    wanted = lock.toolchain.compiler
+    if wanted == "none":
+        return Checked(id="host.compilers", status="skipped", got=there, reason="the lock compiles nothing")
+    if wanted == "unknown":
+        return Checked(id="host.compilers", status="unknown", got=there, reason="the lock does not know its compiler")
+    name = wanted.split()[0] if wanted.split() else wanted
+    found = "/" not in name and shutil.which(name) is not None
+    return Checked(
+        id="host.compilers",
+        status="passed" if found else "failed",
+        needed=True,
+        expected=wanted,
+        got=there,
+        reason="" if found else "that compiler is not on PATH; versions are not compared",
+        todo="" if found else "install it, or put it on PATH",
+    )
+
+
+def _gpu(lock: Lock | None) -> Checked:
+    """What nvidia-smi says, where the launch wants a GPU."""
+    device = lock.launch.arguments.get("device") if lock is not None else None
+    cards, fault = _cards()
+    if device == "cpu":
+        return Checked(id="host.gpu", status="skipped", got=cards, reason="the lock's launch runs on the CPU")
+    if cards:
+        return Checked(id="host.gpu", status="passed", needed=device is not None, got=cards)
+    if device is None:
+        why = _NO_LOCK if lock is None else "the lock's launch names no device"
+        return Checked(id="host.gpu", status="skipped" if lock is None else "unknown", reason=f"{why}; {fault}")
+    asks_nvidia = isinstance(device, str) and device.startswith("cuda")
+    return Checked(
+        id="host.gpu",
+        status="failed" if asks_nvidia else "unknown",
+        needed=asks_nvidia,
+        expected=f"device {device}",
+        reason=fault if asks_nvidia else f"penny looks with nvidia-smi only; {fault}",
+        todo="install the NVIDIA driver, or give the container its GPUs" if asks_nvidia else "",
+    )
+
+
+def _cards() -> tuple[str, str]:
+    """Names, drivers and memory of the NVIDIA GPUs; or why there is nothing to say."""
+    tool = shutil.which("nvidia-smi")
+    if tool is None:
+        return "", "there is no nvidia-smi on PATH"
+    command = [tool, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return "", f"nvidia-smi cannot be run: {str(error)[:200]}"
+    cards = [line.strip() for line in ran.stdout.splitlines()[:64] if line.strip()]
+    if ran.returncode != 0 or not cards:
+        return "", f"nvidia-smi ended with exit code {ran.returncode}: {_line(ran.stdout or ran.stderr)}"
+    return "; ".join(cards)[:2000], ""
+
+
+def _io_uring(lock: Lock | None) -> Checked:
+    """An io_uring is really set up: the kernel's switch, seccomp and the build of the kernel all have a say."""
+    from reproducer.doctor.storage import needs_of
+
+    needed = lock is not None and needs_of(lock).engine == "io_uring"
+    try:
+        switch = _SWITCH.read_text(encoding="ascii").strip()
+    except OSError:
+        switch = "absent"
+    number = _io_uring_fault()
+    if number == 0:
+        got = f"set up; kernel.io_uring_disabled is {switch}"
+        return Checked(id="host.io_uring", status="passed", needed=needed, expected="one can be set up", got=got)
+    missing = number == errno.ENOSYS
+    return Checked(
+        id="host.io_uring",
+        status="failed",
+        needed=needed,
+        expected="one can be set up",
+        got=f"{os.strerror(number)}; kernel.io_uring_disabled is {switch}",
+        reason="this kernel has no io_uring" if missing else "the kernel or a sandbox refuses io_uring",
+        todo="sysctl kernel.io_uring_disabled=0 allows it to all; in a container its seccomp profile must too",
+    )
+
+
+def _io_uring_fault() -> int:
+    """Set up an io_uring of one entry and close it again; the error number, 0 where it worked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.syscall.restype = ctypes.c_long
+    parameters = ctypes.create_string_buffer(120)
+    handle = libc.syscall(ctypes.c_long(_IO_URING_SETUP), ctypes.c_uint(1), parameters)
+    if handle < 0:
+        return ctypes.get_errno()
+    os.close(handle)
+    return 0
+
+
+def _store(lock: Lock | None, store: Store) -> Iterator[Checked]:
+    """Free disk under the store against what the lock says its own files take."""
+    there = store.root
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    free = free_bytes(there)
+    if lock is None:
+        got = f"{free} bytes free" if free is not None else ""
+        yield Checked(id="store.free", status="skipped", got=got, reason=_NO_LOCK)
+        return
+    wanted = _bytes_named(lock, store)
+    expected = f"{wanted} bytes for sources and checkpoints that are not in the store yet; packages come on top"
+    if free is None:
+        yield Checked(id="store.free", status="unknown", expected=expected, reason="nobody says what is free")
+        return
+    enough = free >= wanted
+    yield Checked(
+        id="store.free",
+        status="passed" if enough else "failed",
+        needed=True,
+        expected=expected,
+        got=f"{free} bytes free",
+        reason="" if enough else "the disk of the store is too full",
+        todo="" if enough else "make room, or name a folder on another disk with --store or PENNY_STORE",
+    )
+
+
+def _bytes_named(lock: Lock, store: Store) -> int:
+    """What sources, checkpoint wheels and checkpoint files take, without the blobs that are there."""
+    sources = [component.source for component in lock.components if isinstance(component.source, SdistSource)]
+    named = [*sources, *(checkpoint.source for checkpoint in lock.checkpoints)]
+    missing = sum(each.size for each in named if not store.blob_path(each.sha256).exists())
+    made = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.files)
+    return missing + (0 if (store.root / "entries" / "checkpoint").is_dir() else made)
+
+
+def _line(text: str) -> str:
+    """The first line of another program's output, short."""
+    return (text.strip().splitlines() or [""])[0][:200]

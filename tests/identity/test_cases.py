@@ -88,6 +88,7 @@ def _put(table: dict[str, Any], name: str, value: Any) -> None:
 
 
 YES = True
+SPARSE = "hierarchical-sparse-attention-extra-config"
 OVERRIDE = '{{"rope_scaling": {{"rope_type": "yarn", "factor": {0}, "original_max_position_embeddings": {1}}}}}'
 
 MUST_DIFFER: dict[str, tuple[Edit, Edit]] = {
@@ -201,6 +202,10 @@ MUST_DIFFER: dict[str, tuple[Edit, Edit]] = {
     "types: empty, and not at all": (argument("x", ""), nothing),
     "types: empty list and empty text": (argument("x", []), argument("x", "")),
     "a served name, which the engine writes into the names of its pages": (nothing, argument("served-model-name", "b")),
+    "where files are kept, among them pages": (argument("file-storage-path", "a"), argument("file-storage-path", "b")),
+    "events, for which pages are hashed at another moment": (nothing, argument("kv-events-config", '{"topic": "kv"}')),
+    "kernels and tuning results of another run": (variable("TRITON_CACHE_DIR", "a"), variable("TRITON_CACHE_DIR", "b")),
+    "one argument under its short and its long name, with two values": (argument("tp", 2), argument("tp-size", 4)),
 }
 
 MUST_BE_EQUAL: dict[str, tuple[Edit, Edit]] = {
@@ -268,6 +273,17 @@ MUST_BE_EQUAL: dict[str, tuple[Edit, Edit]] = {
     "the reference": (nothing, lambda data: data["qualification"].pop("reference")),
     "patience": (nothing, lambda data: data["launch"]["readiness"].update(deadline_s=600)),
     "capacity of the host tier": (nothing, both(argument("hicache-ratio", 4), effective("hicache_ratio", 4))),
+    "which pages leave memory first": (nothing, argument("radix-eviction-policy", "lfu")),
+    "what NCCL prints": (nothing, variable("NCCL_DEBUG", "INFO")),
+    "a short name and a long one": (argument("tp-size", 2), argument("tensor-parallel-size", 2)),
+    "an abbreviation and a long name": (argument("tp", 2), argument("tensor-parallel-size", 2)),
+    "an alias without an effective value": (
+        both(effective("pp_size", None), argument("pp-size", 2)),
+        both(effective("pp_size", None), argument("pipeline-parallel-size", 2)),
+    ),
+    "an alias that says what the effective value says, and nothing": (argument("tp", 1), nothing),
+    "an alias of a flag": (argument("enable-hicache", YES), argument("enable-hierarchical-cache", YES)),
+    "an alias of another word": (argument("hisparse-config", "{}"), argument(SPARSE, "{}")),
 }
 
 

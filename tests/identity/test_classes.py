@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from reproducer.engines.sglang_arguments import REFUSED
+from reproducer.errors import InvalidDocumentError
 from reproducer.identity.classes import RULES, UNLISTED, rule
+from reproducer.identity.diff import diff
 from reproducer.identity.factors import flatten
 from reproducer.identity.meaning import WORST_FIRST, Meaning, worst
 from reproducer.identity.namespace import derive
-from tests.identity.factory import make_lock, sha256
+from tests.identity.factory import Edit, make_lock, sha256
 
 FILES = ("chat_template.jinja", "chat_template.json", "README.md", "LICENSE", ".gitattributes")
 
@@ -101,3 +103,45 @@ def test_an_environment_that_converts_and_builds_is_a_factor() -> None:
 
     assert derive(make_lock()).digest == derive(make_lock(other_packages)).digest
     assert derive(make_lock(shared)).digest != derive(make_lock(shared, other_packages)).digest
+
+
+def test_another_spelling_is_no_change() -> None:
+    """One argument is one fact, whichever of its names a lock has for it."""
+    long, short = make_lock(asking("tensor-parallel-size", 2)), make_lock(asking("tp", 2))
+
+    assert diff(long, short).changes == ()
+    assert "launch.arguments.tensor-parallel-size" in derive(short).factors
+    assert [(each.path, each.before, each.after) for each in diff(long, make_lock(asking("tp-size", 4))).changes] == [
+        ("launch.arguments.tensor-parallel-size", 2, 4)
+    ]
+
+
+def test_two_spellings_in_one_lock_are_refused() -> None:
+    """The engine takes the last of them, so which one counts would depend on their order."""
+    lock = make_lock(asking("tp", 2), asking("tensor-parallel-size", 2))
+
+    with pytest.raises(InvalidDocumentError, match="'tp' and 'tensor-parallel-size' are one argument") as caught:
+        derive(lock)
+    assert caught.value.where == "launch.arguments"
+    with pytest.raises(InvalidDocumentError, match="are one argument"):
+        diff(make_lock(), lock)
+
+
+def test_another_engine_has_other_spellings() -> None:
+    """A name is an alias for the engine of the lock only."""
+
+    def vllm(data: dict[str, Any]) -> None:
+        data["engine"]["kind"] = "vllm"
+
+    assert "launch.arguments.tp" in derive(make_lock(asking("tp", 2), vllm)).factors
+    other = make_lock(asking("device-memory-utilization", 0.5), vllm)
+    assert "launch.arguments.gpu-memory-utilization" in derive(other).factors
+
+
+def asking(name: str, value: Any) -> Edit:
+    """The launch with an argument more."""
+
+    def edit(data: dict[str, Any]) -> None:
+        data["launch"]["arguments"][name] = value
+
+    return edit

@@ -17,6 +17,26 @@ class Observed(NamedTuple):
     source: Source
 
 
+class StoreFolder(NamedTuple):
+    """One folder in which an engine keeps pages that outlive it, as a launch names it.
+
+    Attributes:
+        store: what keeps them, for people.
+        where: the key of the lock that names the folder.
+        folder: the text of that key; None where the launch leaves it to the engine's default.
+        variable: the variable that can name it; None where it must stand in an argument.
+        is_file: whether the text is the beginning of a file's name, so that the file lies beside what it names.
+        breaks: characters that the engine would not read as part of the path.
+    """
+
+    store: str
+    where: str
+    folder: str | None
+    variable: str | None = None
+    is_file: bool = False
+    breaks: str = ""
+
+
 class Engine(ABC):
     """One kind of server.
 
@@ -54,6 +74,10 @@ class Engine(ABC):
         values: Mapping[str, str] | None = None,
     ) -> dict[str, Observed]:
         """What the live server resolved them to; machine paths in `values` are replaced by their placeholders."""
+
+    @abstractmethod
+    def persistent_store(self, launch: Launch) -> tuple[StoreFolder, ...]:
+        """Where the server keeps pages that outlive it; one whose place cannot be known is an InvalidDocumentError."""
 
     @abstractmethod
     def wants_direct_io(self, launch: Launch) -> bool:

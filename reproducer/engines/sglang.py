@@ -7,8 +7,8 @@ from typing import Any
 from reproducer.documents.base import shown
 from reproducer.documents.lock import ArgumentValue, Launch, Scalar
 from reproducer.engines import sglang_arguments as resolve
-from reproducer.engines import sglang_log
-from reproducer.engines.interface import Engine, Observed, Source, filled, replaced
+from reproducer.engines import sglang_log, sglang_store
+from reproducer.engines.interface import Engine, Observed, Source, StoreFolder, filled, replaced
 from reproducer.errors import InvalidDocumentError
 
 _LONGEST = 4096
@@ -123,6 +123,10 @@ class SGLang(Engine):
         if server_info.get("dp_size") not in (None, 1):  # the log counts for each rank there
             seen.put("max_running_requests", server_info.get("max_running_requests"), "server_info")
         return seen.found
+
+    def persistent_store(self, launch: Launch) -> tuple[StoreFolder, ...]:
+        """Where the hierarchical cache's storage keeps its pages."""
+        return sglang_store.persistent_store(launch)
 
     def wants_direct_io(self, launch: Launch) -> bool:
         """Whether the NIXL storage of this launch opens its files with O_DIRECT."""

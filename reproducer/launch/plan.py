@@ -1,5 +1,6 @@
 """What will be executed, worked out whole before anything starts: arguments, environment, folders."""
 
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from reproducer.documents.lock import Launch
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt
 from reproducer.engines import Engine, engine_of
+from reproducer.engines.persistent import Placed, placed
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.identity.root import pages_of
 from reproducer.launch.ports import HOST
@@ -100,8 +102,10 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
 
     Raises:
         InvalidDocumentError: the lock names no effective value, so nothing could be checked; a placeholder that nothing
-            fills; a flag that no lock may carry.
-        UnsafeInputError: the lock's environment would load code that the lock does not pin.
+            fills; a flag that no lock may carry; a persistent store that does not lie in the namespace.
+        UnsafeInputError: the lock's environment would load code that the lock does not pin; a link leads the store out
+            of the namespace.
+        NotCheckedError: the engine would not read the path of the namespace as one.
         DriftError: the checkpoint has no readable config.
     """
     launch = opened.lock.launch
@@ -120,7 +124,11 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
             )
     engine = engine_of(opened.lock.engine.kind)
     values = {f"checkpoint.{role}": str(folder) for role, folder in runtime.checkpoints.items()}
-    values["namespace"] = str(pages_of(namespace_root))
+    pages = pages_of(namespace_root)
+    values["namespace"] = str(pages)
+    store = placed(launch, engine.persistent_store)
+    _check_place(store, pages)
+    launch = store.launch
     names = {name: f"{{{name}}}" for name in values}
     stated = {**FIXED, "HOME": "{private}", "TMPDIR": "{private}", **engine.environment(launch, values=names)}
     return Plan(
@@ -132,6 +140,23 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
         environment=dict(sorted(stated.items())),
         checkpoint_config=_config(runtime.checkpoints.get("target")),
     )
+
+
+def _check_place(store: Placed, pages: Path) -> None:
+    """What only this machine tells about the place of the stores: the path of the namespace, and links in it."""
+    if found := sorted(set(store.breaks) & set(str(pages))):
+        raise NotCheckedError(
+            f"the path of the namespace holds {' and '.join(found)}",
+            where=str(pages),
+            why="the engine would keep its pages elsewhere",
+            todo="use a store with a plain path",
+        )
+    inside = os.path.realpath(pages)
+    for below in store.below:
+        if not Path(place := os.path.realpath(pages / below)).is_relative_to(inside):
+            raise UnsafeInputError(
+                "a link leads the engine's pages out of the namespace", where=str(pages / below), why=f"to {place}"
+            )
 
 
 def _config(folder: Path | None) -> dict[str, Any]:

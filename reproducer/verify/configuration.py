@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from reproducer import __version__
 from reproducer.documents.receipts import LaunchReceipt
 from reproducer.documents.verdict import Check
-from reproducer.engines import engine_of
+from reproducer.engines import engine_of, stores_of
+from reproducer.engines.persistent import placed
 from reproducer.errors import PennyError
 from reproducer.identity.namespace import derive
 from reproducer.launch.plan import FIXED
@@ -111,7 +112,11 @@ def _others(evidence: Evidence) -> Check:
 
 def _environment(evidence: Evidence) -> Check:
     """Every variable of the lock reached every launch as it stands there, and none that would steer the engine else."""
-    wanted = evidence.lock.launch.environment
+    launch = evidence.lock.launch
+    try:
+        wanted = placed(launch, stores_of(evidence.lock.engine.kind)).launch.environment
+    except PennyError as error:
+        return unknown("launch.environment", "configuration", str(error))
     faults = [
         f"launch {digest[:12]}: {fault}"
         for digest, launch in evidence.launches.items()

@@ -59,7 +59,7 @@ ARGUMENTS: tuple[Group, ...] = (
         dp-supervisor-probe-interval-s dp-supervisor-probe-timeout-s shutdown-timeout sse-keep-alive-interval
     """),
     ("operational", "whether an unknown variable is an error at the start", "fail-on-environ-validation"),
-    ("operational", "whether a kernel compiled late is told or ends the server", "jit-monitor-mode jit-monitor-verbose"),
+    ("operational", "whether a kernel compiled late is only logged", "jit-monitor-mode jit-monitor-verbose"),
     ("operational", _NAME, "served-model-name"),
     ("behaviour", _TEXT, """
         anthropic-disabled-thinking-effort chat-template chat-template-content-format cohere-format

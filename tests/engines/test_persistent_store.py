@@ -1,0 +1,352 @@
+"""Persistent stores lie in the namespace: which folder an engine would use, and what is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from reproducer.documents.lock import Launch
+from reproducer.engines import stores_of
+from reproducer.engines.persistent import placed
+from reproducer.errors import InvalidDocumentError
+
+NIXL = "SGLANG_HICACHE_NIXL_BACKEND_STORAGE_DIR"
+FILE = "SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR"
+PLUGIN = "SGLANG_HICACHE_NIXL_BACKEND_PLUGIN"
+BACKEND = "hicache-storage-backend"
+EXTRA = "hicache-storage-backend-extra-config"
+TRANSFER = "kv-transfer-config"
+
+
+def launch(arguments: dict[str, Any], environment: dict[str, str] | None = None) -> Launch:
+    """A launch with these arguments; a table becomes JSON."""
+    texts = {flag: json.dumps(value) if isinstance(value, dict) else value for flag, value in arguments.items()}
+    data = {"module": "m", "arguments": texts, "environment": environment or {}, "effective": {}, "readiness": {}}
+    return Launch.model_validate_json(json.dumps(data))
+
+
+def connector(name: str, **options: Any) -> dict[str, Any]:
+    """A connector of vLLM with its options."""
+    return {"kv_connector": name, "kv_role": "kv_both", "kv_connector_extra_config": options}
+
+
+def tiers(*entries: dict[str, Any]) -> dict[str, Any]:
+    """VLLM's offloading connector with these tiers below the memory of the host."""
+    return connector("OffloadingConnector", spec_name="TieringOffloadingSpec", secondary_tiers=list(entries))
+
+
+def refusal(engine: str, arguments: dict[str, Any], environment: dict[str, str] | None = None) -> str:
+    """The error with which a launch is refused."""
+    with pytest.raises(InvalidDocumentError) as caught:
+        placed(launch(arguments, environment), stores_of(engine))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("backend", "variable"), [("nixl", NIXL), ("file", FILE)])
+def test_sglang_folder_is_filled_in(backend: str, variable: str) -> None:
+    """A storage whose folder nobody names gets the namespace by its variable; the rest stays."""
+    found = placed(launch({BACKEND: backend}, {"B": "1", "Z": "2"}), stores_of("sglang"))
+    assert found.launch.environment == {"B": "1", variable: "{namespace}", "Z": "2"}
+    assert list(found.launch.environment) == sorted(found.launch.environment)
+    assert found.launch.arguments == {BACKEND: backend}
+    assert found.below == ("",)
+
+
+@pytest.mark.parametrize(("backend", "variable"), [("nixl", NIXL), ("file", FILE)])
+@pytest.mark.parametrize(
+    ("folder", "below"), [("{namespace}", ""), ("{namespace}/a", "a"), ("{namespace}/a b/c", "a b/c")]
+)
+def test_sglang_folder_in_the_namespace_stays(backend: str, variable: str, folder: str, below: str) -> None:
+    """A folder that is the namespace or lies in it is left as it is."""
+    asked = launch({BACKEND: backend}, {variable: folder})
+    found = placed(asked, stores_of("sglang"))
+    assert (found.launch, found.below) == (asked, (below,))
+
+
+@pytest.mark.parametrize(("backend", "variable"), [("nixl", NIXL), ("file", FILE)])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "",
+        ".",
+        "pages",
+        "tmp/hicache",
+        "/data/hicache",
+        "{checkpoint.target}",
+        "x{namespace}",
+        "x/{namespace}",
+        "{namespace}x",
+        "{namespace}/..",
+        "{namespace}/a/../../b",
+        "{namespace}/./a",
+        "{namespace}//a",
+        "{namespace}/",
+        "{namespace}/a\n",
+        "{namespace}/a/{namespace}",
+        "{NAMESPACE}",
+    ],
+)
+def test_sglang_folder_elsewhere_is_refused(backend: str, variable: str, folder: str) -> None:
+    """Any other text of the variable is refused by its key, with what to write."""
+    said = refusal("sglang", {BACKEND: backend}, {variable: folder})
+    assert said.startswith(f"launch.environment.{variable}: ")
+    assert "outside the namespace" in said
+    assert "Write {namespace}, or {namespace}/NAME for a folder in it" in said
+    assert "\n" not in said
+
+
+def test_nixl_keeps_pages_in_several_folders() -> None:
+    """Newer releases split the variable at commas: each folder counts."""
+    found = placed(launch({BACKEND: "nixl"}, {NIXL: "{namespace}/a, {namespace}/b"}), stores_of("sglang"))
+    assert found.below == ("a", "b")
+    assert found.breaks == ","
+    assert "outside the namespace" in refusal("sglang", {BACKEND: "nixl"}, {NIXL: "{namespace}/a,/data/b"})
+    assert "outside the namespace" in refusal("sglang", {BACKEND: "nixl"}, {NIXL: "{namespace},"})
+    assert placed(launch({BACKEND: "file"}, {FILE: "{namespace}/a,b"}), stores_of("sglang")).below == ("a,b",)
+
+
+def test_file_storage_reads_a_folder_from_the_extra_configuration() -> None:
+    """The key that newer releases read must lie in the namespace too, although the variable counts before it."""
+    arguments = {BACKEND: "file", EXTRA: {"file_storage_path": "/data"}}
+    assert refusal("sglang", arguments).startswith(f"launch.arguments.{EXTRA}, key file_storage_path: ")
+    arguments[EXTRA] = {"file_storage_path": "{namespace}/x"}
+    assert placed(launch(arguments), stores_of("sglang")).below == ("", "x")
+
+
+def test_placeholder_spelt_in_json_escapes_is_no_placeholder() -> None:
+    """What the engine reads after the placeholders are filled counts: nothing fills one behind escapes."""
+    text = '{"file_storage_path": "\\u007bnamespace\\u007d"}'
+    assert json.loads(text) == {"file_storage_path": "{namespace}"}
+    assert "outside the namespace" in refusal("sglang", {BACKEND: "file", EXTRA: text})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        ({}, {PLUGIN: "OBJ"}),
+        ({}, {PLUGIN: "obj"}),
+        ({}, {PLUGIN: "MINE"}),
+        ({}, {"AWS_DEFAULT_BUCKET": "b"}),
+        ({EXTRA: {"bucket": "b"}}, {}),
+        ({EXTRA: {"plugin": {"obj": {"active": True}, "posix": {"active": True}}}}, {PLUGIN: "POSIX"}),
+        ({EXTRA: {"plugin": {"posix": {}}}}, {}),
+        ({EXTRA: {"plugin": ["posix"]}}, {}),
+    ],
+)
+def test_nixl_without_files_is_refused(arguments: dict[str, Any], environment: dict[str, str]) -> None:
+    """Plugins that keep pages in an object store, or that penny does not know, have no folder."""
+    said = refusal("sglang", {BACKEND: "nixl", **arguments}, {NIXL: "{namespace}", **environment})
+    assert "writes no files" in said
+
+
+@pytest.mark.parametrize(
+    ("extra", "environment"),
+    [
+        ({"plugin": {"posix": {"active": "true"}}}, {}),
+        ({"use_uring": "true"}, {PLUGIN: "POSIX"}),
+        ({}, {PLUGIN: "GDS_MT", "AWS_DEFAULT_BUCKET": "b"}),
+    ],
+)
+def test_nixl_with_files_is_taken(extra: dict[str, Any], environment: dict[str, str]) -> None:
+    """Both forms of the configuration, with plugins that write files."""
+    found = placed(launch({BACKEND: "nixl", EXTRA: extra}, environment), stores_of("sglang"))
+    assert found.launch.environment[NIXL] == "{namespace}"
+
+
+@pytest.mark.parametrize("extra", ["@storage.toml", "{", "[]", '{"a": 1, "a": 2}', "1"])
+@pytest.mark.parametrize("backend", ["nixl", "file"])
+def test_sglang_extra_configuration_that_cannot_be_read(extra: str, backend: str) -> None:
+    """What penny cannot read could name another folder."""
+    assert refusal("sglang", {BACKEND: backend, EXTRA: extra}).startswith(f"launch.arguments.{EXTRA}: ")
+
+
+@pytest.mark.parametrize("backend", ["mooncake", "hf3fs", "aibrix", "eic", "simm", "dynamic", "NIXL", "", True, 1])
+def test_sglang_storage_elsewhere_is_refused(backend: Any) -> None:
+    """Services outside the engine, and kinds that penny does not know, are refused with what can be used instead."""
+    said = refusal("sglang", {BACKEND: backend}, {NIXL: "{namespace}", FILE: "{namespace}"})
+    assert said.startswith(f"launch.arguments.{BACKEND}: ")
+    assert "cannot be kept in a namespace" in said
+    assert said.endswith("Use nixl or file")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("enable-lmcache", True),
+        ("enable-flexkv", True),
+        ("enable-mm-global-cache", True),
+        ("enable-unified-cache-external-linker", True),
+        ("radix-cache-backend", "mine"),
+    ],
+)
+def test_sglang_other_stores_are_refused(flag: str, value: Any) -> None:
+    """Stores that are no backend of the hierarchical cache; false leaves them out."""
+    said = refusal("sglang", {BACKEND: "nixl", flag: value})
+    assert said.startswith(f"launch.arguments.{flag}: ")
+    assert placed(launch({flag: False}), stores_of("sglang")).below == ()
+
+
+@pytest.mark.parametrize(
+    ("engine", "flag", "full"),
+    [
+        ("sglang", "enable-lm", "enable-lmcache"),
+        ("sglang", "hicache-storage-backend-extra", EXTRA),
+        ("vllm", "kv-transfer", TRANSFER),
+        ("vllm", "kv-offloading", "kv-offloading-backend or --kv-offloading-size"),
+    ],
+)
+def test_short_names_are_refused(engine: str, flag: str, full: str) -> None:
+    """The engines' parsers complete a flag that is cut short, so that one would pass every check unseen."""
+    said = refusal(engine, {flag: "x"})
+    assert said == f"launch.arguments.{flag}: --{flag} is short for --{full}. Write the whole name"
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_no_store_is_no_matter(engine: str) -> None:
+    """A launch without persistent pages is left as it is, wherever an unused variable points."""
+    asked = launch({"dtype": "auto", "seed": 0}, {NIXL: "nowhere"})
+    assert placed(asked, stores_of(engine)) == (asked, (), "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "below"),
+    [
+        ({TRANSFER: connector("ExampleConnector", shared_storage_path="{namespace}")}, ("",)),
+        ({TRANSFER: connector("SharedStorageConnector", shared_storage_path="{namespace}/x")}, ("x",)),
+        ({TRANSFER: connector("ExampleHiddenStatesConnector", shared_storage_path="{namespace}/x")}, ("x",)),
+        ({TRANSFER: tiers({"type": "fs", "root_dir": "{namespace}"}, {"type": "example"})}, ("",)),
+        ({TRANSFER: connector("OffloadingConnector", cpu_bytes_to_use=1)}, ()),
+        ({TRANSFER: connector("SimpleCPUOffloadConnector", disk_path="/ignored")}, ()),
+        (
+            {
+                TRANSFER: connector(
+                    "SimpleCPUOffloadConnector", kv_offload_backend="disk", disk_path="{namespace}/pages.bin"
+                )
+            },
+            ("pages.bin",),
+        ),
+        (
+            {
+                TRANSFER: connector(
+                    "MultiConnector",
+                    connectors=[
+                        connector("ExampleConnector", shared_storage_path="{namespace}/a"),
+                        tiers({"type": "fs", "root_dir": "{namespace}/b"}),
+                    ],
+                )
+            },
+            ("a", "b"),
+        ),
+        ({"kv-offloading-size": 4}, ()),
+        ({"kv-offloading-size": 4, "kv-offloading-backend": "native"}, ()),
+        ({TRANSFER: {}}, ()),
+        (
+            {
+                "ec-transfer-config": {
+                    "ec_connector": "ECExampleConnector",
+                    "ec_connector_extra_config": {"shared_storage_path": "{namespace}/images"},
+                }
+            },
+            ("images",),
+        ),
+    ],
+)
+def test_vllm_stores_in_the_namespace(arguments: dict[str, Any], below: tuple[str, ...]) -> None:
+    """Connectors that write files have each of their folders found; those that keep memory have none."""
+    asked = launch(arguments)
+    found = placed(asked, stores_of("vllm"))
+    assert (found.launch, found.below) == (asked, below)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where"),
+    [
+        ({TRANSFER: connector("ExampleConnector")}, "kv_connector_extra_config.shared_storage_path"),
+        ({TRANSFER: connector("ExampleConnector", shared_storage_path="/tmp")}, "shared_storage_path"),  # noqa: S108
+        ({TRANSFER: connector("ExampleConnector", shared_storage_path="{namespace}/../x")}, "shared_storage_path"),
+        ({TRANSFER: connector("ExampleConnector", shared_storage_path=7)}, "shared_storage_path"),
+        ({TRANSFER: tiers({"type": "fs"})}, "secondary_tiers[0].root_dir"),
+        ({TRANSFER: tiers({"type": "example"}, {"type": "fs", "root_dir": "/data"})}, "secondary_tiers[1].root_dir"),
+        (
+            {TRANSFER: connector("SimpleCPUOffloadConnector", kv_offload_backend="disk", disk_path="{namespace}")},
+            "kv_connector_extra_config.disk_path",
+        ),
+        (
+            {TRANSFER: connector("MultiConnector", connectors=[connector("ExampleConnector")])},
+            "connectors[0], key kv_connector_extra_config.shared_storage_path",
+        ),
+        ({"ec-transfer-config": {"ec_connector": "ECExampleConnector"}}, "shared_storage_path"),
+        # An offloading size puts a connector in the place of the one that is named, and keeps the options.
+        (
+            {
+                "kv-offloading-size": 4,
+                TRANSFER: {"kv_connector_extra_config": tiers({"type": "fs"})["kv_connector_extra_config"]},
+            },
+            "secondary_tiers[0].root_dir",
+        ),
+    ],
+)
+def test_vllm_stores_elsewhere_are_refused(arguments: dict[str, Any], where: str) -> None:
+    """A folder outside the namespace, or left to the engine's default, is refused by its key."""
+    assert f"{where}: " in refusal("vllm", arguments)
+
+
+def test_vllm_simple_offloading_takes_the_options() -> None:
+    """With the variable, an offloading size means another connector, whose disk counts."""
+    options = {"kv_connector_extra_config": {"kv_offload_backend": "disk", "disk_path": "/data/x"}}
+    arguments: dict[str, Any] = {"kv-offloading-size": 4, TRANSFER: options}
+    assert placed(launch(arguments), stores_of("vllm")).below == ()
+    assert "disk_path: " in refusal("vllm", arguments, {"VLLM_USE_SIMPLE_KV_OFFLOAD": "1"})
+
+
+def test_vllm_file_needs_a_name_in_the_namespace() -> None:
+    """The engine appends to the name of a file, so that the namespace itself would name a file beside it."""
+    options = connector("SimpleCPUOffloadConnector", kv_offload_backend="disk", disk_path="{namespace}")
+    assert refusal("vllm", {TRANSFER: options}).endswith("Write {namespace}/NAME")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        *[
+            ({TRANSFER: connector(name)}, "service outside the engine")
+            for name in ("LMCacheConnectorV1", "LMCacheMPConnector", "MooncakeStoreConnector", "HF3FSKVConnector")
+        ],
+        *[
+            ({TRANSFER: connector(name)}, "from other servers")
+            for name in ("NixlConnector", "MooncakeConnector", "MoRIIOConnector", "P2pNcclConnector")
+        ],
+        ({TRANSFER: connector("Mine")}, "does not know where"),
+        ({TRANSFER: {**connector("ExampleConnector"), "kv_connector_module_path": "mine"}}, "not vLLM's own"),
+        ({TRANSFER: connector("OffloadingConnector", spec_name="Mine", spec_module_path="mine")}, "not vLLM's own"),
+        ({TRANSFER: tiers({"type": "obj"})}, "service outside the engine"),
+        ({TRANSFER: tiers({"type": "kvcr"})}, "service outside the engine"),
+        ({TRANSFER: tiers({"type": "p2p"})}, "from other servers"),
+        ({TRANSFER: tiers({"type": "Mine", "module_path": "mine"})}, "does not know where"),
+        ({TRANSFER: connector("MultiConnector", connectors=[connector("NixlConnector")])}, "from other servers"),
+        ({"kv-offloading-size": 4, "kv-offloading-backend": "lmcache"}, "service outside the engine"),
+        ({"ec-transfer-config": {"ec_connector": "ECMooncakeConnector"}}, "does not know where"),
+    ],
+)
+def test_vllm_unknown_stores_are_refused(arguments: dict[str, Any], reason: str) -> None:
+    """What keeps pages where penny cannot look, or takes them from elsewhere, is refused with the reason."""
+    said = refusal("vllm", arguments)
+    assert "cannot be kept in a namespace" in said
+    assert reason in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ({TRANSFER: "{"}, "is not JSON"),
+        ({TRANSFER: "null"}, "is no JSON object"),
+        ({TRANSFER: True}, "is no JSON object"),
+        ({TRANSFER: {"kv_connector": "ExampleConnector", "kv_connector_extra_config": []}}, "is no JSON object"),
+        ({TRANSFER: connector("MultiConnector", connectors={})}, "is no list"),
+        ({TRANSFER: connector("MultiConnector", connectors=["a"])}, "is no JSON object"),
+        ({"config": "serve.yaml"}, "file that the lock does not pin"),
+    ],
+)
+def test_vllm_settings_that_cannot_be_read(arguments: dict[str, Any], what: str) -> None:
+    """What penny cannot read could turn on a store."""
+    assert what in refusal("vllm", arguments)

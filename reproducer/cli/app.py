@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reproducer import __version__
-from reproducer.cli import building, diagnosing, evidence, locking, reproducing, running
+from reproducer.cli import building, diagnosing, evidence, git, locking, reproducing, running
 
 app = typer.Typer(
     name="penny",
@@ -37,6 +37,8 @@ app.command("reproduce")(reproducing.reproduce)
 app.command("init")(locking.init)
 app.command("lock")(locking.lock)
 app.command("diff")(locking.diff)
+app.command("git-diff", hidden=True)(git.git_diff)
+app.command("git-textconv", hidden=True)(git.git_textconv)
 app.command("fetch")(building.fetch)
 app.command("build")(building.build)
 app.command("namespace")(running.namespace)

@@ -98,6 +98,11 @@ class Front:
 
                 PlainConsole(soft_wrap=not sys.stdout.isatty()).print(shown)
 
+    def write(self, text: str) -> None:
+        """Text on stdout as it is: whoever made it has escaped it."""
+        with _result_written():
+            sys.stdout.write(text)
+
     def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:
         """The person's yes to running other people's code, asked once a lock.
 

@@ -1,5 +1,6 @@
 """`penny init`, `penny lock`, `penny diff`."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -93,20 +94,39 @@ def lock(
     front.emit(result, f"{lock_path} {word}, digest {locked.document.digest}{reasons}")
 
 
+class DiffFormat(StrEnum):
+    """For whom a difference is written."""
+
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
 def diff(
     a: Annotated[Path, typer.Argument(help="The lock before.")],
     b: Annotated[Path, typer.Argument(help="The lock after.")],
     *,
+    form: Annotated[
+        DiffFormat, typer.Option("--format", help="For a person, for a pull request, or for a script.")
+    ] = DiffFormat.TEXT,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Show every change between two locks, grouped by what it costs."""
-    from reproducer.cli.show_diff import shown
     from reproducer.documents.opened import open_lock
     from reproducer.identity.diff import diff as compare
 
-    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    front = Front(as_json=as_json or form is DiffFormat.JSON, quiet=quiet, verbose=verbose)
     result = compare(open_lock(a), open_lock(b))
-    front.emit(result.content(), shown(result))
+    if front.as_json:
+        front.emit(result.content(), "")
+    elif form is DiffFormat.MARKDOWN:
+        from reproducer.cli.markdown_diff import markdown
+
+        front.write(markdown(result))
+    else:
+        from reproducer.cli.show_diff import shown
+
+        front.emit(result.content(), shown(result))
     finish(Outcome.INPUTS_DRIFTED if result.changes else Outcome.HOLDS)

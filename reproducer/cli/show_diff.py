@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from reproducer.identity.diff import Change, Diff
     from reproducer.identity.meaning import Consequence
 
-_TOLD: "dict[Consequence, tuple[str, str]]" = {
+TOLD: "dict[Consequence, tuple[str, str]]" = {
     "cache-identity": ("another namespace: stored pages are not read", "bold red"),
     "build": ("the runtime must be built again", "red"),
     "behaviour": ("outputs may change", "magenta"),
@@ -22,6 +22,7 @@ _TOLD: "dict[Consequence, tuple[str, str]]" = {
 }
 _DIGEST = 64
 _SHOWN = 12
+_MOST_LINES = 60
 
 
 def shown(diff: "Diff") -> RenderableType:
@@ -29,7 +30,7 @@ def shown(diff: "Diff") -> RenderableType:
     parts: list[RenderableType] = []
     for consequence, changes in groupby(diff.changes, key=lambda change: change.consequence):
         several = list(changes)
-        told, style = _TOLD[consequence]
+        told, style = TOLD[consequence]
         tree = Tree(
             wrapped(consequence, style).append(f" ({len(several)}) {told}", style="not bold default"), guide_style="dim"
         )
@@ -39,7 +40,7 @@ def shown(diff: "Diff") -> RenderableType:
         for reason, same in by_reason.items():
             branch = tree.add(wrapped(reason, "italic"))
             for change in same:
-                branch.add(_line(change))
+                _detail(branch.add(_line(change)), change)
         parts.append(tree)
     return Group(*parts, _summary(diff))
 
@@ -73,6 +74,15 @@ def _line(change: "Change") -> Text:
     if before == after and change.before != change.after:  # two digests with the same first digits
         before, after = str(change.before), str(change.after)
     return line.append(f" {before} → {after}", style="not bold")
+
+
+def _detail(branch: Tree, change: "Change") -> None:
+    """What the values alone do not say; of a long text the beginning, and how much follows."""
+    lines = change.detail.split("\n") if change.detail else []
+    for line in lines[:_MOST_LINES]:
+        branch.add(wrapped(line, {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")))
+    if len(lines) > _MOST_LINES:
+        branch.add(wrapped(f"{len(lines) - _MOST_LINES} more lines, all of them with --json", "yellow"))
 
 
 def _summary(diff: "Diff") -> Text:

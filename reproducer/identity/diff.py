@@ -10,12 +10,14 @@ from typing import Any
 
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
+from reproducer.identity.defaults import default_changes
 from reproducer.identity.evidence import invalidated, must_rebuild
 from reproducer.identity.factors import Factor, Path, is_unknown, name_of
 from reproducer.identity.meaning import WORST_FIRST, Consequence, Meaning, worst
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
 from reproducer.identity.packages import package_changes
 from reproducer.identity.patches import patch_changes
+from reproducer.identity.texts import text_details
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Change:
         after: its value in the second lock; None where it is not there.
         consequence: what it costs.
         reason: why it costs that.
+        detail: what the values alone do not say: how a patch changed, what the other side's engine does; None without.
     """
 
     path: str
@@ -35,6 +38,7 @@ class Change:
     after: Any
     consequence: Consequence
     reason: str
+    detail: str | None = None
 
     def content(self) -> dict[str, Any]:
         """As plain data."""
@@ -44,6 +48,7 @@ class Change:
             "after": self.after,
             "consequence": self.consequence,
             "reason": self.reason,
+            "detail": self.detail,
         }
 
 
@@ -88,8 +93,8 @@ class Diff:
 def diff(a: Lock | OpenedLock, b: Lock | OpenedLock) -> Diff:
     """Compare two locks by meaning; order and layout are no difference.
 
-    With opened locks the packages of a changed environment are compared too, from the files beside the locks; where
-    that cannot be done, `not_compared` says why.
+    With opened locks the files beside them are compared too: packages of a changed environment, lines of a changed
+    patch, defaults of a changed engine. Where that cannot be done, `not_compared` says why.
 
     Raises:
         InvalidDocumentError: one of them has no namespace (see `derive`).
@@ -100,10 +105,17 @@ def diff(a: Lock | OpenedLock, b: Lock | OpenedLock) -> Diff:
     if namespaces[0].digest != namespaces[1].digest:
         found.update(_unknowns(*sides, found))
     rebuild = must_rebuild(found)
-    told, not_compared = package_changes(a, b)
+    details, unread = text_details(a, b, found)
+    defaults = default_changes(a, b, found, same_namespace=namespaces[0].digest == namespaces[1].digest)
+    told, unopened = package_changes(a, b)
     found.update({path: (old, new, _of_environment(sides, path)) for path, (old, new) in told.items()})
-    changes = [Change(name_of(path), old, new, *meaning) for path, (old, new, meaning) in found.items()]
+    found.update(defaults.changes)
+    details.update(defaults.details)
+    changes = [
+        Change(name_of(path), old, new, *meaning, details.get(path)) for path, (old, new, meaning) in found.items()
+    ]
     changes.sort(key=lambda change: (WORST_FIRST.index(change.consequence), change.path))
+    not_compared = (*unopened, *unread, *defaults.not_compared)
     asked = tuple(measure.id for measure in sides[0].lock.qualification.measures)
     return Diff(*namespaces, tuple(changes), rebuild, invalidated(found, asked, rebuild=rebuild), not_compared)
 

@@ -243,7 +243,7 @@ def test_what_must_be_done_again(edit: Edit, rebuild: bool, invalidates: list[st
 
 
 def test_content_has_the_keys_scripts_rely_on() -> None:
-    """`--json` holds every change with path, before, after, consequence and reason."""
+    """`--json` holds every change with path, before, after, consequence, reason and detail."""
     found = after(lambda data: data["launch"]["arguments"].update({"lora-paths": ["a"]}))
     content = json.loads(json.dumps(found.content()))
 
@@ -257,6 +257,7 @@ def test_content_has_the_keys_scripts_rely_on() -> None:
             "after": ["a"],
             "consequence": "cache-identity",
             "reason": "an adapter changes the model that computes the pages",
+            "detail": None,
         }
     ]
     assert {change["consequence"] for change in content["changes"]} <= set(WORST_FIRST)

@@ -11,9 +11,19 @@ from reproducer.identity.diff import diff
 from reproducer.identity.factors import flatten
 from reproducer.identity.meaning import WORST_FIRST, Meaning, worst
 from reproducer.identity.namespace import derive
+from reproducer.identity.tables import table_of
 from tests.identity.factory import Edit, make_lock, sha256
 
 FILES = ("chat_template.jinja", "chat_template.json", "README.md", "LICENSE", ".gitattributes")
+
+
+def asking(name: str, value: Any) -> Edit:
+    """The launch with an argument more."""
+
+    def edit(data: dict[str, Any]) -> None:
+        data["launch"]["arguments"][name] = value
+
+    return edit
 
 
 def test_every_rule_decides_something() -> None:
@@ -63,6 +73,15 @@ def test_an_engine_without_a_table_has_no_neutral_argument() -> None:
     """A table speaks for its own engine only."""
     assert rule(("launch", "arguments", "log-level"), "sglang").neutral
     assert not rule(("launch", "arguments", "log-level"), "another").neutral
+
+
+def test_a_rule_is_found_under_every_spelling() -> None:
+    """What asks for the meaning of an argument need not know which of its names is the canonical one."""
+    for name in ("nccl-init-addr", "tp", "tp-size"):
+        canonical = table_of("sglang").canonical(name)
+        assert canonical != name
+        assert rule(("launch", "arguments", name), "sglang") == rule(("launch", "arguments", canonical), "sglang")
+        assert rule(("launch", "arguments", name), "sglang") != Meaning("cache-identity", UNLISTED)
 
 
 def test_what_penny_sets_itself_never_counts() -> None:
@@ -136,12 +155,3 @@ def test_another_engine_has_other_spellings() -> None:
     assert "launch.arguments.tp" in derive(make_lock(asking("tp", 2), vllm)).factors
     other = make_lock(asking("device-memory-utilization", 0.5), vllm)
     assert "launch.arguments.gpu-memory-utilization" in derive(other).factors
-
-
-def asking(name: str, value: Any) -> Edit:
-    """The launch with an argument more."""
-
-    def edit(data: dict[str, Any]) -> None:
-        data["launch"]["arguments"][name] = value
-
-    return edit

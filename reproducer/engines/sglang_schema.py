@@ -130,7 +130,7 @@ class _Reader(ParserReader):
             options = kind.slice.elts if isinstance(kind.slice, ast.Tuple) else [kind.slice]
             listed = [self.values.value(each, field.scope) for each in options]
             keywords["choices"] = given.get("choices") or listed
-            keywords["type"] = parse or Unknown(type(listed[0]).__name__)
+            keywords["type"] = parse or _constructor(type(listed[0]).__name__)
         elif name in _LIST_NAMES and isinstance(kind, ast.Subscript) and parse is None:
             keywords["type"] = _scalar(kind.slice)
             keywords["nargs"] = given.get("nargs") or "+"
@@ -168,7 +168,10 @@ def _union(node: ast.expr) -> list[ast.expr]:
 
 def _scalar(node: ast.expr) -> Unknown:
     """What parses a value of a type: its own constructor for numbers, text for everything else."""
-    name = text_of(node)
+    return _constructor(text_of(node))
+
+
+def _constructor(name: str) -> Unknown:
     return Unknown(name if name in ("int", "float") else "str")
 
 

@@ -38,25 +38,17 @@ def plain(values: Values, value: Any) -> Any:
     """A value as JSON has it; Unknown where a part of it is not known."""
     if isinstance(value, Member):
         return values.plain(value)
-    if isinstance(value, ClassRef):
-        return Unknown(value.node.name)
-    if isinstance(value, FunctionRef):
-        return Unknown(f"{value.node.name}()")
-    if isinstance(value, set | frozenset):
-        parts = [plain(values, each) for each in value]
-        known = [each for each in parts if isinstance(each, str | int | float)]
-        return sorted(known, key=str) if len(known) == len(parts) else Unknown(repr(value)[:1000])
-    if isinstance(value, list | tuple):
-        parts = [plain(values, each) for each in value]
-        unknown = next((each for each in parts if isinstance(each, Unknown)), None)
-        return unknown or parts
+    if isinstance(value, ClassRef | FunctionRef):
+        return Unknown(value.node.name if isinstance(value, ClassRef) else f"{value.node.name}()")
     if isinstance(value, dict):
-        table = {str(key): plain(values, each) for key, each in value.items()}
-        unknown = next((each for each in table.values() if isinstance(each, Unknown)), None)
-        return unknown or table
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return Unknown(type(value).__name__)
+        parts = plain(values, list(value.values()))
+        return parts if isinstance(parts, Unknown) else dict(zip(map(str, value), parts, strict=True))
+    if isinstance(value, list | tuple | set | frozenset):
+        items = [plain(values, each) for each in value]
+        unknown = next((each for each in items if isinstance(each, Unknown)), None)
+        return unknown or (sorted(items, key=str) if isinstance(value, set | frozenset) else items)
+    known = value is None or isinstance(value, bool | int | float | str | Unknown)
+    return value if known else Unknown(type(value).__name__)
 
 
 def arguments_of(values: Values, added: list[Added]) -> list[dict[str, Any]]:

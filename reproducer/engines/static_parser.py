@@ -1,7 +1,7 @@
 """Follows the functions that fill an argument parser, statement by statement, and keeps what they add to it.
 
-Only assignments, branches, loops over constants, and calls that are given the parser count. Where a condition depends on
-the machine, both branches add arguments, and what either changes is unknown from there on.
+Only assignments, branches, loops over constants, and calls that are given the parser count. Where a condition depends
+on the machine, both branches add arguments, and what either changes is unknown from there on.
 """
 
 import ast
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reproducer.engines.static_source import Binding, Sources, bound
+from reproducer.engines.static_source import Binding, Sources, bodies, bound
 from reproducer.engines.static_values import (
     ClassRef,
     FunctionRef,
@@ -108,27 +108,28 @@ class ParserReader:
             self._expression(statement.value, frame, sure=sure)
         elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Delete):
             self._assignment(statement, frame, sure=sure)
-        elif isinstance(statement, ast.If):
+        elif isinstance(statement, ast.Return | ast.Raise):
+            value = statement.value if isinstance(statement, ast.Return) else None
+            frame.result = self._expression(value, frame, sure=sure) if value is not None else None
+            frame.returned = sure
+        elif not self._compound(statement, frame, sure=sure):
+            for name, binding in bound(frame.scope.module, statement):
+                frame.scope.names[name] = self._local(name, binding)
+
+    def _compound(self, statement: ast.stmt, frame: _Frame, *, sure: bool) -> bool:
+        """A statement that holds others; whether it is one."""
+        if isinstance(statement, ast.If):
             self._branch(statement, frame, sure=sure)
         elif isinstance(statement, ast.For):
             self._loop(statement, frame, sure=sure)
         elif isinstance(statement, ast.With):
             self._block(statement.body, frame, sure=sure)
         elif isinstance(statement, ast.Try | ast.While):
-            self._block(statement.body, frame, sure=False)
-            for handler in getattr(statement, "handlers", ()):
-                self._block(handler.body, frame, sure=False)
-            self._block(statement.orelse, frame, sure=False)
-            self._block(getattr(statement, "finalbody", []), frame, sure=False)
-        elif isinstance(statement, ast.Return):
-            value = self._expression(statement.value, frame, sure=sure) if statement.value else None
-            frame.result = value
-            frame.returned = sure
-        elif isinstance(statement, ast.Raise):
-            frame.returned = sure
+            for body in bodies(statement):
+                self._block(body, frame, sure=False)
         else:
-            for name, binding in bound(frame.scope.module, statement):
-                frame.scope.names[name] = self._local(name, binding)
+            return False
+        return True
 
     def _local(self, name: str, binding: Binding) -> Any:
         return self.values.imported(binding.origin, name) if binding.origin else Unknown(name)
@@ -272,13 +273,13 @@ class ParserReader:
     def _change(self, owner: Any, function: ast.Attribute, node: ast.Call, frame: _Frame, *, sure: bool) -> Any:
         """A method that changes a list or table in place; unknown where the change is not certain."""
         arguments = [self.values.value(each, frame.scope) for each in node.args]
-        try:
-            if not sure or node.keywords or any(isinstance(each, Unknown) for each in arguments):
-                raise TypeError
-            return getattr(owner, function.attr)(*arguments)
-        except (LookupError, TypeError, ValueError):
-            self._forget(function.value, frame)
-            return Unknown(text_of(node))
+        if sure and not node.keywords and not any(isinstance(each, Unknown) for each in arguments):
+            try:
+                return getattr(owner, function.attr)(*arguments)
+            except (LookupError, TypeError, ValueError):
+                pass
+        self._forget(function.value, frame)
+        return Unknown(text_of(node))
 
 
 _CHANGES = frozenset({"add", "append", "extend", "insert", "pop", "remove", "setdefault", "update"})

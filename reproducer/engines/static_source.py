@@ -137,7 +137,7 @@ def _bind(module: Module, body: list[ast.stmt], *, sure: bool) -> None:
                 _bind(module, statement.body, sure=False)
                 _bind(module, statement.orelse, sure=False)
         elif isinstance(statement, ast.Try | ast.With | ast.For | ast.While):
-            for inner in _bodies(statement):
+            for inner in bodies(statement):
                 _bind(module, inner, sure=False)
         else:
             for name, binding in bound(module, statement, sure=sure):
@@ -145,7 +145,8 @@ def _bind(module: Module, body: list[ast.stmt], *, sure: bool) -> None:
             module.changed.update(changed(statement))
 
 
-def _bodies(statement: ast.Try | ast.With | ast.For | ast.While) -> Iterator[list[ast.stmt]]:
+def bodies(statement: ast.Try | ast.With | ast.For | ast.While) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement."""
     yield statement.body
     for handler in getattr(statement, "handlers", ()):
         yield handler.body
@@ -157,17 +158,8 @@ def bound(module: Module, statement: ast.stmt, *, sure: bool = True) -> Iterator
     """The names that one plain statement binds."""
     if isinstance(statement, ast.ClassDef | ast.FunctionDef):
         yield statement.name, Binding(statement, sure=sure)
-    elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-        if statement.value is not None:
-            yield statement.target.id, Binding(statement.value, sure=sure)
-    elif isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Name):
-                yield target.id, Binding(statement.value, sure=sure)
-            elif isinstance(target, ast.Tuple | ast.List):
-                for each in target.elts:
-                    if isinstance(each, ast.Name):
-                        yield each.id, Binding(None, sure=False)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        yield from _assigned(statement, sure=sure)
     elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
         yield statement.target.id, Binding(None, sure=False)
     elif isinstance(statement, ast.Import):
@@ -178,6 +170,17 @@ def bound(module: Module, statement: ast.stmt, *, sure: bool = True) -> Iterator
         origin = _origin(module, statement)
         for alias in statement.names:
             yield alias.asname or alias.name, Binding(None, (origin, alias.name), sure=sure)
+
+
+def _assigned(statement: ast.Assign | ast.AnnAssign, *, sure: bool) -> Iterator[tuple[str, Binding]]:
+    """The names that an assignment binds; those that it takes a value apart for are not followed."""
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        if isinstance(target, ast.Name) and statement.value is not None:
+            yield target.id, Binding(statement.value, sure=sure)
+        elif isinstance(target, ast.Tuple | ast.List):
+            for each in target.elts:
+                if isinstance(each, ast.Name):
+                    yield each.id, Binding(None, sure=False)
 
 
 def _origin(module: Module, statement: ast.ImportFrom) -> str:

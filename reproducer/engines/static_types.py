@@ -33,23 +33,17 @@ class Hint:
 def hints_of(values: Values, node: ast.expr, scope: Scope, depth: int = 0) -> list[Hint]:
     """The branches of an annotation: unions and aliases taken apart."""
     values.spend()
-    if depth > _DEEPEST:
-        return [Hint("other", name=text_of(node))]
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and depth <= _DEEPEST:
         left = hints_of(values, node.left, scope, depth + 1)
         return left + hints_of(values, node.right, scope, depth + 1)
-    if isinstance(node, ast.Constant):
+    if isinstance(node, ast.Constant) and depth <= _DEEPEST:
         return _constant(values, node, scope, depth)
-    if isinstance(node, ast.Subscript):
+    if isinstance(node, ast.Subscript) and depth <= _DEEPEST:
         return _subscript(values, node, scope, depth)
-    name = text_of(node)
-    if isinstance(node, ast.Name):
-        return _named(values, name, scope, depth)
-    if isinstance(node, ast.Attribute):
-        found = values.value(node, scope)
-        if isinstance(found, ClassRef):
-            return [_of_class(values, found)]
-    return [Hint("other", name=name)]
+    if isinstance(node, ast.Name) and depth <= _DEEPEST:
+        return _named(values, node.id, scope, depth)
+    found = values.value(node, scope) if isinstance(node, ast.Attribute) else None
+    return [_of_class(values, found) if isinstance(found, ClassRef) else Hint("other", name=text_of(node))]
 
 
 def _constant(values: Values, node: ast.Constant, scope: Scope, depth: int) -> list[Hint]:
@@ -121,5 +115,3 @@ def _of_class(values: Values, owner: ClassRef) -> Hint:
     if values.base_names(owner) & {"dict", "Dict"}:
         return Hint("dict", name=name)
     return Hint("other", name=name)
-
-

@@ -1,4 +1,4 @@
-"""The value of a Python expression as far as it is a constant; nothing is run, and what is no constant stays unknown."""
+"""The value of a Python expression as far as it is a constant; nothing is run, and the rest stays unknown."""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -11,6 +11,7 @@ from reproducer.errors import InvalidDocumentError
 _DEEPEST = 60
 _MOST_STEPS = 3_000_000
 _LONGEST_TEXT = 1 << 16
+_LONGEST_NUMBER = 64
 _MOST_ITEMS = 10_000
 _LARGEST_BITS = 128
 _LONGEST_EXPRESSION = 2000
@@ -244,7 +245,9 @@ class Values:
     def base_names(self, owner: ClassRef) -> set[str]:
         """The last words of the names of all bases."""
         return {
-            text_of(base).rpartition(".")[2] for each in self.ancestry(owner) for base in each.node.bases
+            text_of(base).partition("[")[0].rpartition(".")[2]
+            for each in self.ancestry(owner)
+            for base in each.node.bases
         }
 
     def class_attribute(self, owner: ClassRef, name: str) -> Any:
@@ -255,12 +258,8 @@ class Values:
             for statement in each.node.body:
                 if isinstance(statement, ast.FunctionDef) and statement.name == name:
                     found.append(FunctionRef(each.module, statement, each, owner))
-                elif isinstance(statement, ast.Assign) and any(
-                    isinstance(target, ast.Name) and target.id == name for target in statement.targets
-                ):
-                    found.append(statement.value)
-                elif isinstance(statement, ast.AnnAssign) and _named(statement.target, name) and statement.value:
-                    found.append(statement.value)
+                elif (value := _assigned(statement, name)) is not None:
+                    found.append(value)
             if not found:
                 continue
             key = (f"{each.module.name}:{each.node.name}", name)
@@ -453,7 +452,7 @@ class Values:
         if special is not None:
             return special(self, node, scope)
         if isinstance(node.func, ast.Attribute):
-            return self.method(self.value(node.func.value, scope), node, scope)
+            return self.method(self.value(node.func.value, scope), node.func.attr, node, scope)
         if name in _BUILTINS and name not in scope.names and scope.module.binding(name) is None:
             return self._builtin(name, node, scope)
         raise TypeError
@@ -467,24 +466,30 @@ class Values:
         if name in ("list", "tuple", "set", "frozenset", "sorted"):
             items = self.items(value) if node.args else []
             makers: dict[str, Callable[[list[Any]], Any]] = {
-                "frozenset": frozenset, "list": list, "set": set, "sorted": sorted, "tuple": tuple,
+                "frozenset": frozenset,
+                "list": list,
+                "set": set,
+                "sorted": sorted,
+                "tuple": tuple,
             }
             return makers[name](items)
-        if not node.args or not is_constant(value) or (isinstance(value, str) and len(value) > 64):
+        if not node.args or not is_constant(value) or (isinstance(value, str) and len(value) > _LONGEST_NUMBER):
             raise TypeError
         convert: dict[str, Callable[[Any], Any]] = {
-            "bool": bool, "float": float, "int": int, "str": str, "dict": dict,
+            "bool": bool,
+            "float": float,
+            "int": int,
+            "str": str,
+            "dict": dict,
         }
         return convert[name](value)
 
-    def method(self, owner: Any, node: ast.Call, scope: Scope) -> Any:
+    def method(self, owner: Any, name: str, node: ast.Call, scope: Scope) -> Any:
         """What a method of a known value gives.
 
         Raises:
             TypeError: nobody knows.
         """
-        assert isinstance(node.func, ast.Attribute)
-        name = node.func.attr
         arguments = [self.value(each, scope) for each in node.args]
         if node.keywords or any(isinstance(each, Unknown) for each in arguments):
             raise TypeError
@@ -499,8 +504,12 @@ class Values:
         raise TypeError
 
 
-def _named(target: ast.expr, name: str) -> bool:
-    return isinstance(target, ast.Name) and target.id == name
+def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement of a class body assigns to a name."""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return None
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return statement.value if any(isinstance(each, ast.Name) and each.id == name for each in targets) else None
 
 
 def _weight(value: Any) -> int:
@@ -524,10 +533,11 @@ def _joined(parts: list[str]) -> str:
 
 def _arithmetic(operator: ast.operator, left: float, right: float) -> Any:
     if isinstance(operator, ast.Pow | ast.LShift):
-        whole = isinstance(left, int) and isinstance(right, int) and 0 <= right <= _LARGEST_BITS
-        if not whole or left.bit_length() * max(right, 1) > 4 * _LARGEST_BITS:  # type: ignore[union-attr]
+        if not (isinstance(left, int) and isinstance(right, int) and 0 <= right <= _LARGEST_BITS):
             raise ValueError
-        return left**right if isinstance(operator, ast.Pow) else left << right  # type: ignore[operator]
+        if left.bit_length() * max(right, 1) > 4 * _LARGEST_BITS:
+            raise ValueError
+        return left**right if isinstance(operator, ast.Pow) else left << right
     operations: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
         ast.Add: lambda a, b: a + b,
         ast.Sub: lambda a, b: a - b,

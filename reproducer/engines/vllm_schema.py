@@ -103,7 +103,7 @@ class _Reader(ParserReader):
         elif "float" in kinds:
             found["type"] = Unknown("float")
         elif "dict" in kinds:
-            found["type"] = Unknown("union_dict_and_str" if kinds & {"str", "None", "other"} - {"None"} else "json.loads")
+            found["type"] = Unknown("union_dict_and_str" if kinds & {"str", "other"} else "json.loads")
         else:
             found["type"] = Unknown("str")
         if "None" in kinds and isinstance(found.get("choices"), list):
@@ -159,7 +159,9 @@ def _special_cases(module: Module) -> tuple[frozenset[str], bool]:
         for node in module.tree.body:
             if isinstance(node, ast.FunctionDef) and node.name == name:
                 words = {
-                    each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+                    each.value
+                    for each in ast.walk(node)
+                    if isinstance(each, ast.Constant) and isinstance(each.value, str)
                 }
                 sets = {text_of(each) for each in ast.walk(node) if isinstance(each, ast.Set)}
                 return frozenset(word for word in words if word.isidentifier()), "{bool, str, type(None)}" in sets
@@ -178,7 +180,7 @@ def _variables(sources: Sources) -> list[dict[str, Any]]:
             "os.getenv": _unset,
             "os.environ.get": _unset,
             "in os.environ": lambda *_: False,
-            **dict.fromkeys(_CHOICES, lambda values, node, scope: values.value(node.args[1], scope)),
+            **dict.fromkeys(_CHOICES, _chosen),
         },
     )
     kinds = _variable_kinds(module)
@@ -192,6 +194,12 @@ def _variables(sources: Sources) -> list[dict[str, Any]]:
                 "default": default_of(values, default),
             }
     return [found[name] for name in sorted(found)]
+
+
+def _chosen(values: Values, node: ast.Call, scope: Scope) -> Any:
+    """The default that `env_with_choices` and the like are given."""
+    named = next((each.value for each in node.keywords if each.arg == "default"), None)
+    return values.value(named or node.args[1], scope)
 
 
 def _unset(values: Values, node: ast.Call, scope: Scope) -> Any:

@@ -20,6 +20,8 @@ from reproducer.build.wheel_content import (
     parse_members,
     read_wheel,
 )
+from reproducer.documents.arguments import ArgumentSchema
+from reproducer.documents.base import shown
 from reproducer.documents.lock import Artefact, Component
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import (
@@ -31,7 +33,7 @@ from reproducer.documents.receipts import (
     Level,
     TreeDigest,
 )
-from reproducer.errors import InvalidDocumentError, NotCheckedError, PennyError
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError
 from reproducer.host import host_facts, host_platform
 from reproducer.ledger import Ledger
 from reproducer.store.hashing import tree_digest
@@ -112,6 +114,8 @@ def build(
         product, wheel = workshop.component(component, tools)
         content = read_wheel(wheel.path, build_paths=[wheel.built_in])
         output = _output(component, wheel.path.name, content, opened)
+        if component.name == lock.engine.component and output.level in ("bytes-identical", "content-identical"):
+            _check_arguments(opened, content)
         if again:
             second = workshop.build_again(
                 component, tools, lambda other: read_wheel(other.path, build_paths=[other.built_in])
@@ -187,6 +191,22 @@ def _output(component: Component, filename: str, content: WheelContent, opened: 
         level=level,
         differences=differences,
     )
+
+
+def _check_arguments(opened: OpenedLock, content: WheelContent) -> None:
+    """Refuse a lock whose list of arguments was read from other sources than its engine's."""
+    reference = opened.lock.engine.arguments
+    if reference is None:
+        return
+    listed = ArgumentSchema.from_json(opened.read(reference), where=reference.path)
+    other = [file.path for file in listed.files if (got := content.members.get(file.path)) is None or got != file]
+    if other:
+        raise DriftError(
+            "lists arguments that were read from another engine",
+            where=reference.path,
+            why=f"the built engine has another {', '.join(map(shown, other[:3]))}",
+            todo="run `penny lock --upgrade ALL`",
+        )
 
 
 def _with_second(output: BuiltOutput, first: WheelContent, second: WheelContent) -> BuiltOutput:

@@ -84,8 +84,8 @@ class ArgumentSchema(Document):
         return next((each for each in self.arguments if name == each.name or name in each.aliases), None)
 
     def rendered(self) -> bytes:
-        """The file beside the lock: one argument and one variable a line, so that a change is readable in a review."""
-        content = self.content()
+        """The file beside the lock: one argument and one variable a line, what is usual left out, for reviews."""
+        content = {"format": self.format, **json.loads(self.model_dump_json(exclude_defaults=True, exclude_none=True))}
         lists = {key: content.pop(key) for key in ("files", "arguments", "variables") if key in content}
         head = json.dumps(content, sort_keys=True, ensure_ascii=False)[:-1]
         parts = [f"{json.dumps(key)}: [\n{_lines(entries)}\n]" for key, entries in lists.items()]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.opened import OpenedLock
+from reproducer.engines.sglang_arguments import field_of
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.identity.classes import rule
 from reproducer.identity.factors import Factor, Path, typed
@@ -118,7 +119,8 @@ def _defaults(reading: Reading, schema: "ArgumentSchema") -> Iterator[tuple[Path
     launch, engine = reading.lock.launch, reading.lock.engine.kind
     named = {name for name, value in launch.arguments.items() if value is not False}
     for argument in schema.arguments:
-        unnamed = not named & {argument.name, *argument.aliases} and argument.field not in launch.effective
+        known = {argument.field, field_of(argument.name)} & launch.effective.keys()
+        unnamed = not known and not named & {argument.name, *argument.aliases}
         meaning = rule(("launch", "arguments", argument.name), engine)
         if unnamed and not argument.required and not argument.ignored and not meaning.neutral and _holds(argument):
             yield ("launch", "defaults", argument.name), _fact(argument.default), meaning

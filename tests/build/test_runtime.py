@@ -17,6 +17,7 @@ import pytest
 
 from reproducer.build import Runtime, build
 from reproducer.build.wheel_content import read_wheel, render_members
+from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Artefact, Lock
 from reproducer.documents.opened import OpenedLock
@@ -217,6 +218,27 @@ def test_levels(project: Callable[..., Project]) -> None:
     told = [(each.where, each.reason) for each in runtime.receipt.outputs[0].differences]
     assert told == [("tiny/made.txt", "an extra member")]
     assert runtime.python.exists()
+
+
+def test_arguments_of_another_engine(project: Callable[..., Project]) -> None:
+    """A list of arguments is refused whose source files are not those of the engine that was built."""
+    small = project()
+    small.build()
+    wheel = built_wheel(small)
+    path, there = next(iter(read_wheel(wheel).members.items()))
+
+    def listed(file: FileReference) -> OpenedLock:
+        text = ArgumentSchema(engine="sglang", version="1", files=(file,), arguments=()).rendered()
+        (small.folder / "arguments.json").write_bytes(text)
+        reference = FileReference(path="arguments.json", sha256=hashlib.sha256(text).hexdigest(), size=len(text))
+        small.data["engine"]["arguments"] = reference.model_dump()
+        return small.opened(**expected(small, wheel))
+
+    assert there.path == path
+    assert small.build(listed(there)).receipt.level == "bytes-identical"
+    for file in (there.model_copy(update={"sha256": "0" * 64}), there.model_copy(update={"path": "other.py"})):
+        with pytest.raises(DriftError, match="read from another engine"):
+            small.build(listed(file))
 
 
 def test_again(project: Callable[..., Project]) -> None:

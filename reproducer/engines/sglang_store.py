@@ -18,6 +18,7 @@ _PLUGIN = "SGLANG_HICACHE_NIXL_BACKEND_PLUGIN"
 _FILE_PLUGINS = frozenset({"3FS", "AUTO", "GDS", "GDS_MT", "POSIX"})
 _OUTSIDE = "it keeps pages in a service outside the engine, and penny does not know where"
 _EMBEDDINGS = "it shares what pages of images are computed from through a service outside the engine"
+_PEERS = "pages that other servers computed would be stored as its own, and penny does not know what those run"
 _REGISTERED = "code that is not SGLang's own registers it, and penny does not know where that keeps pages"
 
 # Arguments that turn on a store of another kind, with the reason why penny cannot place it.
@@ -28,7 +29,8 @@ _OTHERS: Mapping[str, str] = {
     "enable-unified-cache-external-linker": _OUTSIDE,
     "radix-cache-backend": _REGISTERED,
 }
-_OPTIONS = frozenset({_BACKEND, _EXTRA, *_OTHERS})
+_MODE = "disaggregation-mode"
+_OPTIONS = frozenset({_BACKEND, _EXTRA, _MODE, *_OTHERS})
 
 
 def persistent_store(launch: Launch) -> tuple[StoreFolder, ...]:
@@ -46,6 +48,8 @@ def persistent_store(launch: Launch) -> tuple[StoreFolder, ...]:
         return ()
     if backend not in ("file", "nixl"):
         refuse(f"storage of the kind {shown(backend)}", f"launch.arguments.{_BACKEND}", _OUTSIDE, "use nixl or file")
+    if (mode := launch.arguments.get(_MODE, "null")) not in ("null", False):
+        refuse(f"storage of a server with the part {shown(mode)}", f"launch.arguments.{_MODE}", _PEERS, "leave one out")
     return _file(launch) if backend == "file" else _nixl(launch)
 
 

@@ -11,6 +11,8 @@ from pydantic import ValidationError
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import read_document, write_atomically
+from reproducer.engines import stores_of
+from reproducer.engines.persistent import placed
 from reproducer.engines.schema import canonical, check_arguments
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
@@ -265,7 +267,7 @@ class _Run:
         )
 
     def _launch(self, parts: "_Parts", maker: Maker) -> Launch:
-        """The launch with the values that the engine must resolve it to."""
+        """The launch with its persistent stores in the namespace and the values the engine must resolve it to."""
         asked = self.manifest.launch
         target = next(each for each in parts.checkpoints if each.role == "target")
         launch = Launch(
@@ -275,6 +277,11 @@ class _Run:
             effective={},
             readiness=asked.readiness,
         )
+        try:
+            launch = placed(launch, stores_of(self.manifest.engine.kind)).launch
+        except InvalidDocumentError as error:
+            error.where = f"{self.manifest_path}, key {error.where}" if error.where else self.manifest_path
+            raise
         return launch.model_copy(update={"effective": maker.effective(target, launch)})
 
     def _reasons(self, before: Lock | None, after: Lock, files: dict[str, bytes], known: list[str]) -> tuple[str, ...]:

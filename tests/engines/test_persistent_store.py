@@ -186,6 +186,15 @@ def test_sglang_other_stores_are_refused(flag: str, value: Any) -> None:
     assert placed(launch({flag: False}), stores_of("sglang")).below == ()
 
 
+def test_sglang_pages_of_other_servers_are_not_stored() -> None:
+    """Half a server stores what its other half computed; without a storage nothing stays."""
+    said = refusal("sglang", {BACKEND: "nixl", "disaggregation-mode": "decode"})
+    assert said.startswith("launch.arguments.disaggregation-mode: ")
+    assert "other servers" in said
+    assert placed(launch({"disaggregation-mode": "decode"}), stores_of("sglang")).below == ()
+    assert placed(launch({BACKEND: "nixl", "disaggregation-mode": "null"}), stores_of("sglang")).below == ("",)
+
+
 @pytest.mark.parametrize(
     ("engine", "flag", "full"),
     [

@@ -77,6 +77,7 @@ class ServerArgs:
     page_size: int | None = None
     tp_size: int = 1
     dtype: str = "auto"
+    hicache_storage_backend: str | None = None
 
     @staticmethod
     def add_cli_args(parser):
@@ -84,6 +85,7 @@ class ServerArgs:
         parser.add_argument("--page-size", type=int, default=ServerArgs.page_size)
         parser.add_argument("--tensor-parallel-size", "--tp-size", "--tp", type=int, default=ServerArgs.tp_size)
         parser.add_argument("--dtype", default=ServerArgs.dtype, choices=["auto", "half", "float16", "bfloat16"])
+        parser.add_argument("--hicache-storage-backend", type=str, default=ServerArgs.hicache_storage_backend)
 """,
     "sglang/srt/environ.py": """\
 class EnvField:

@@ -224,7 +224,8 @@ def test_the_list_of_what_the_engine_takes_lies_beside_the_lock(project: Any) ->
     schema = ArgumentSchema.from_json(opened.read(listed), where=listed.path)
 
     assert (schema.engine, schema.version) == ("sglang", "1.0")
-    assert [each.name for each in schema.arguments] == ["dtype", "model-path", "page-size", "tensor-parallel-size"]
+    names = ["dtype", "hicache-storage-backend", "model-path", "page-size", "tensor-parallel-size"]
+    assert [each.name for each in schema.arguments] == names
     assert [(each.name, each.default.value) for each in schema.variables] == [("SGLANG_ROUNDS", 3)]
     (project.folder / listed.path).unlink()
     again = project.lock(accepted=True)

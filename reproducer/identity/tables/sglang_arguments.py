@@ -114,8 +114,7 @@ _NEUTRAL: tuple[Group, ...] = (
     ("operational", _CARDS, "disaggregation-ib-device mooncake-ib-device"),
     ("behaviour", _REFUSED, """
         abort-on-priority-when-disabled allow-auto-truncate allowed-media-domains asr-max-buffer-seconds
-        asr-max-concurrent-sessions limit-mm-data-per-request max-queued-requests media-url-max-file-size-mb
-        sampling-mask-max-tokens
+        asr-max-concurrent-sessions max-queued-requests media-url-max-file-size-mb sampling-mask-max-tokens
     """),
     ("behaviour", _CHOICE, """
         constrained-json-disable-any-whitespace constrained-json-max-whitespace-cnt
@@ -123,8 +122,8 @@ _NEUTRAL: tuple[Group, ...] = (
         preferred-sampling-params sampling-backend sampling-defaults watermark-config
     """),
     ("performance", _CAPACITY, """
-        enable-session-radix-cache hicache-host-memory-fraction hicache-ratio hicache-size radix-eviction-policy
-        radix-eviction-policy-config strip-thinking-cache
+        hicache-host-memory-fraction hicache-ratio hicache-size radix-eviction-policy radix-eviction-policy-config
+        strip-thinking-cache
     """),
     ("performance", _WHEN, """
         hicache-storage-prefetch-policy hicache-storage-prefetch-retry-max-attempts
@@ -167,9 +166,9 @@ _FACTORS: tuple[Group, ...] = (
     """),
     ("cache-identity", _TIER, """
         disable-radix-cache enable-flexkv enable-hierarchical-cache enable-hisparse enable-kv-cache-sharding
-        enable-linker-mla-dedup enable-lmcache enable-streaming-session enable-unified-cache-external-linker
-        hicache-host-memory-mode hicache-io-backend hicache-mem-layout hicache-storage-backend radix-cache-backend
-        unified-cache-external-linker-backend
+        enable-linker-mla-dedup enable-lmcache enable-session-radix-cache enable-streaming-session
+        enable-unified-cache-external-linker hicache-host-memory-mode hicache-io-backend hicache-mem-layout
+        hicache-storage-backend radix-cache-backend unified-cache-external-linker-backend
     """),
     ("cache-identity", _SPECULATIVE, """
         decoupled-spec-bind-endpoint decoupled-spec-connect-endpoints decoupled-spec-rank decoupled-spec-role
@@ -222,9 +221,9 @@ _FACTORS: tuple[Group, ...] = (
     ("cache-identity", _IMAGES, """
         disable-fast-image-processor enable-broadcast-mm-inputs-process enable-mm-global-cache enable-multimodal
         enable-precise-embedding-interpolation enable-prefix-mm-cache image-processor-backend
-        keep-mm-feature-on-device language-model-only mm-attention-backend mm-enable-dp-encoder mm-feature-transport
-        mm-global-cache-backend mm-preprocess-cache-size-mb mm-process-config mm-processor-worker-num
-        trust-mm-content-hashes
+        keep-mm-feature-on-device language-model-only limit-mm-data-per-request mm-attention-backend
+        mm-enable-dp-encoder mm-feature-transport mm-global-cache-backend mm-preprocess-cache-size-mb
+        mm-process-config mm-processor-worker-num trust-mm-content-hashes
     """),
     ("cache-identity", _TOKENIZER, "skip-tokenizer-init tokenizer-mode tokenizer-path"),
     ("cache-identity", _HOOK, """

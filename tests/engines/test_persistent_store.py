@@ -83,6 +83,7 @@ def test_sglang_folder_in_the_namespace_stays(backend: str, variable: str, folde
         "{namespace}/",
         "{namespace}/a\n",
         "{namespace}/a/{namespace}",
+        "{namespace}/a{namespace}",
         "{NAMESPACE}",
     ],
 )

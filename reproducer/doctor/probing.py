@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -24,6 +24,9 @@ OVERDUE = "its processes were killed"
 _LONGEST_LINE = 1 << 16
 _MOST_SECONDS_TO_DIE = 5.0
 _TAIL = 4096
+
+
+Said = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=1000)]
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,8 @@ class Result(Part):
     kind: Literal["result"] = "result"
     id: Text
     status: Literal["passed", "failed", "unknown"]
-    got: Text = Field(default="", max_length=1000)
-    reason: Text = Field(default="", max_length=1000)
+    got: Said = ""
+    reason: Said = ""
     bytes: Size = 0
     write_s: float | None = Field(default=None, gt=0)
     read_s: float | None = Field(default=None, gt=0)
@@ -147,7 +150,7 @@ def run_cells(
                 results[at] = Result(id=at, status="failed", reason=fault)
                 break
             results[run.current] = Result(id=run.current, status="failed", reason=fault)
-            rest = rest[rest.index(broken) + 1 :]
+            rest = rest[rest.index(broken) + 1 :] if broken.kind != "load" else []
     return results
 
 

@@ -479,6 +479,8 @@ def main() -> int:
             tell(kind="result", id=ident, **result)
             if name == cell["steps"][0] and result["status"] != "passed":
                 break
+        if cell["kind"] == "load" and result["status"] != "passed":
+            break
     tell(kind="end")
     return 0
 

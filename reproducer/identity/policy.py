@@ -20,6 +20,7 @@ from reproducer.identity.classes import rule
 from reproducer.identity.factors import Factor, Path, typed
 from reproducer.identity.meaning import Meaning
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
+from reproducer.identity.tables import table_of
 
 if TYPE_CHECKING:
     from reproducer.documents.arguments import Argument, ArgumentSchema, Default, Variable
@@ -117,13 +118,15 @@ def _defaults(reading: Reading, schema: "ArgumentSchema") -> Iterator[tuple[Path
     off; `auto` is none either, for its effective value is one where the lock has it.
     """
     launch, engine = reading.lock.launch, reading.lock.engine.kind
-    named = {name for name, value in launch.arguments.items() if value is not False}
+    canonical = table_of(engine).canonical
+    named = {canonical(name) for name, value in launch.arguments.items() if value is not False}
     for argument in schema.arguments:
         known = {argument.field, field_of(argument.name)} & launch.effective.keys()
-        unnamed = not known and not named & {argument.name, *argument.aliases}
-        meaning = rule(("launch", "arguments", argument.name), engine)
+        name = canonical(argument.name)
+        unnamed = not known and not named & {name, *map(canonical, argument.aliases)}
+        meaning = rule(("launch", "arguments", name), engine)
         if unnamed and not argument.required and not argument.ignored and not meaning.neutral and _holds(argument):
-            yield ("launch", "defaults", argument.name), _fact(argument.default), meaning
+            yield ("launch", "defaults", name), _fact(argument.default), meaning
     for variable in schema.variables:
         meaning = rule(("launch", "environment", variable.name), engine)
         if variable.name not in launch.environment and not meaning.neutral and _holds(variable):

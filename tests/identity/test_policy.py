@@ -135,6 +135,23 @@ def test_an_argument_that_is_named_needs_no_default(opened: Callable[..., Opened
     assert derive_under(ABI, one).digest == derive_under(ABI, two).digest
 
 
+def test_a_default_is_one_factor_however_a_release_spells_the_argument(opened: Callable[..., OpenedLock]) -> None:
+    """A release may put the short name first; the argument keeps its name, and a lock may spell it as it likes."""
+    kept = ARGUMENTS[:-1]
+    long = Argument(name="decode-context-parallel-size", field="dcp", kind="integer", default=Default(value=1))
+    short = long.model_copy(update={"name": "dcp-size"})
+
+    def asking(name: str) -> Edit:
+        return lambda data: data["launch"]["arguments"].update({name: 2})
+
+    def namespace(argument: Argument, *edits: Edit) -> str:
+        return derive_under(ABI, opened(*edits, arguments=(*kept, argument))).digest
+
+    assert namespace(long) == namespace(short)
+    assert namespace(long, asking("dcp-size")) == namespace(short, asking("decode-context-parallel-size"))
+    assert namespace(long, asking("dcp-size")) != namespace(long)
+
+
 def test_without_the_engines_arguments_nothing_can_be_declared(opened: Callable[..., OpenedLock]) -> None:
     """An old lock, and a list that is gone or edited, are refused: a default that moved would not be seen."""
     old = opened(lambda data: data["engine"].pop("arguments"))

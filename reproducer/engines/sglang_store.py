@@ -30,7 +30,7 @@ _OTHERS: Mapping[str, str] = {
     "radix-cache-backend": _REGISTERED,
 }
 _MODE = "disaggregation-mode"
-_OPTIONS = frozenset({_BACKEND, _EXTRA, _MODE, *_OTHERS})
+OPTIONS = frozenset({_BACKEND, _EXTRA, _MODE, *_OTHERS})
 
 
 def persistent_store(launch: Launch) -> tuple[StoreFolder, ...]:
@@ -39,7 +39,7 @@ def persistent_store(launch: Launch) -> tuple[StoreFolder, ...]:
     Raises:
         InvalidDocumentError: a store whose place penny does not know, or a setting that cannot be read.
     """
-    whole_names(launch, _OPTIONS)
+    whole_names(launch, OPTIONS)
     for flag, why in _OTHERS.items():
         if launch.arguments.get(flag, False) is not False:
             refuse(f"--{flag}", f"launch.arguments.{flag}", why, "leave it out")

@@ -14,7 +14,7 @@ _ENCODER = "ec-transfer-config"
 _SIZE = "kv-offloading-size"
 _BACKEND = "kv-offloading-backend"
 _SIMPLE = "VLLM_USE_SIMPLE_KV_OFFLOAD"
-_OPTIONS = frozenset({_TRANSFER, _ENCODER, _SIZE, _BACKEND, "config"})
+OPTIONS = frozenset({_TRANSFER, _ENCODER, _SIZE, _BACKEND, "config"})
 _LARGEST = 1 << 20
 _BREAKS = '"\\'  # the path stands in JSON
 
@@ -49,7 +49,7 @@ def persistent_store(launch: Launch) -> tuple[StoreFolder, ...]:
     Raises:
         InvalidDocumentError: a store whose place penny does not know, or a setting that cannot be read.
     """
-    whole_names(launch, _OPTIONS)
+    whole_names(launch, OPTIONS)
     if launch.arguments.get("config", False) is not False:
         raise InvalidDocumentError(
             "reads arguments from a file that the lock does not pin",

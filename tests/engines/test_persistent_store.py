@@ -1,12 +1,14 @@
 """Persistent stores lie in the namespace: which folder an engine would use, and what is refused."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reproducer.documents.lock import Launch
-from reproducer.engines import stores_of
+from reproducer.engines import sglang_store, stores_of, vllm_store
 from reproducer.engines.persistent import placed
 from reproducer.errors import InvalidDocumentError
 
@@ -16,6 +18,30 @@ PLUGIN = "SGLANG_HICACHE_NIXL_BACKEND_PLUGIN"
 BACKEND = "hicache-storage-backend"
 EXTRA = "hicache-storage-backend-extra-config"
 TRANSFER = "kv-transfer-config"
+
+DATA = Path(__file__).parent.parent / "data" / "arguments"
+RELEASES = sorted(path.stem for path in DATA.glob("*.json"))
+WATCHED = {"sglang": sglang_store.OPTIONS, "vllm": vllm_store.OPTIONS}
+SOUNDS_LIKE_A_STORE = re.compile(
+    r"lmcache|flexkv|linker|cache-backend|storage|global-cache|persist|disk|offload|connector|transfer"
+)
+# Arguments that sound like a store of pages and turn none on.
+NO_STORE = {
+    "weights, or memory that ends with the engine": """
+        cpu-offload-gb cpu-offload-params offload-backend offload-group-size offload-mode offload-num-in-group
+        offload-params offload-prefetch-step ple-offload-backend ple-offload-dir ple-offload-embedding
+        remote-instance-weight-loader-start-seed-via-transfer-engine sleep-mode-offload-cudagraph
+        weight-transfer-config
+    """,
+    "how a store or a transport works that another argument turns on": """
+        disaggregation-decode-enable-offload-kvcache disaggregation-transfer-backend enable-linker-mla-dedup
+        encoder-transfer-backend flexkv-config-file
+        hicache-storage-prefetch-policy hicache-storage-prefetch-retry-max-attempts
+        hicache-storage-prefetch-retry-poll-interval lmcache-config-file mm-global-cache-backend
+        unified-cache-external-linker-backend unified-cache-external-linker-config
+    """,
+    "no pages": "disable-outlines-disk-cache enable-tower-connector-lora file-storage-path",
+}
 
 
 def launch(arguments: dict[str, Any], environment: dict[str, str] | None = None) -> Launch:
@@ -360,3 +386,15 @@ def test_vllm_unknown_stores_are_refused(arguments: dict[str, Any], reason: str)
 def test_vllm_settings_that_cannot_be_read(arguments: dict[str, Any], what: str) -> None:
     """What penny cannot read could turn on a store."""
     assert what in refusal("vllm", arguments)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_store_of_a_release_is_known(release: str) -> None:
+    """A release's argument that sounds like a store is watched, or somebody has looked at what it does."""
+    schema = json.loads((DATA / f"{release}.json").read_text())
+    watched = WATCHED[schema["engine"]]
+    known = watched | {name for names in NO_STORE.values() for name in names.split()}
+    names = {each["name"] for each in schema["arguments"]}
+    assert {name for name in names if SOUNDS_LIKE_A_STORE.search(name)} - known == set()
+    assert watched & {alias for each in schema["arguments"] for alias in each.get("aliases", ())} == set()
+    assert not [each["name"] for each in schema["arguments"] if each["name"] in watched and each.get("aliases")]

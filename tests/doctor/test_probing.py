@@ -240,6 +240,7 @@ def test_killed_and_swept(interpreter: Interpreter, place: Path) -> None:
     probe_storage(interpreter(EVERYTHING_HOLDS), place, NEEDS, reporter=Silent(), large=1 << 20)
     assert (elsewhere / "kept").exists()
     assert folder.is_symlink()
+    assert folder.with_name(f"{folder.name}.lock").exists()
 
     folder.unlink()
     moved.rename(folder)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reproducer import __version__
-from reproducer.cli import building, diagnosing, evidence, git, locking, reproducing, running
+from reproducer.cli import building, caching, diagnosing, evidence, git, locking, reproducing, running
 
 app = typer.Typer(
     name="penny",
@@ -42,6 +42,7 @@ app.command("git-textconv", hidden=True)(git.git_textconv)
 app.command("fetch")(building.fetch)
 app.command("build")(building.build)
 app.command("namespace")(running.namespace)
+app.add_typer(caching.cache, name="cache")
 app.command("launch")(running.launch)
 app.command("stop")(running.stop)
 app.command("qualify")(running.qualify)

@@ -64,6 +64,7 @@ def launch(
     port: PortOption = None,
     policy: PolicyOption = "commit",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave the server running and return.")] = False,
+    seal: Annotated[bool, typer.Option("--seal", help="Seal the pages when the server has ended.")] = False,
     offline: OfflineOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
@@ -71,12 +72,17 @@ def launch(
     verbose: VerboseOption = False,
 ) -> None:
     """Start the server, wait until it is ready, compare its effective values with the lock."""
+    from functools import partial
+
+    from reproducer.cache.guard import prepare_namespace, sealed_at_end
     from reproducer.documents.opened import open_lock
     from reproducer.identity.policy import Policy, derive_under
     from reproducer.identity.root import open_root
     from reproducer.launch.server import new_log, running, start_detached
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    if seal and detach:
+        raise UsageError("a detached server has no end that penny waits for", todo="run `penny cache seal` after it")
     chosen = Policy.parse(policy)
     opened = open_lock(lock_path)
     opened.check_files()
@@ -91,18 +97,41 @@ def launch(
             todo="`penny build` names what differs",
         )
     derived = derive_under(chosen, opened)
-    root = open_root(kv or place.root / "kv", derived)
+    namespaces = kv or place.root / "kv"
+    root = open_root(namespaces, derived)
+    prepare = partial(prepare_namespace, namespaces, derived, opened, chosen, reporter=front.reporter)
     ledger = ledger_of(place, opened, policy=chosen)
     log = new_log(place)
     if detach:
         server = start_detached(
-            opened, runtime, root, derived, store=place, port=port, log=log, reporter=front.reporter, accepted=accepted
+            opened,
+            runtime,
+            root,
+            derived,
+            store=place,
+            port=port,
+            log=log,
+            reporter=front.reporter,
+            accepted=accepted,
+            prepare=prepare,
         )
         front.emit(_up(server, ledger), f"{server.url} is up (pid {server.pid}); `penny stop` ends it. Log: {log}")
         return
-    with running(
-        opened, runtime, root, derived, port=port, log=log, reporter=front.reporter, accepted=accepted
-    ) as server:
+    with (
+        sealed_at_end(namespaces, derived.name, wanted=seal, reporter=front.reporter) as ending,
+        running(
+            opened,
+            runtime,
+            root,
+            derived,
+            port=port,
+            log=log,
+            reporter=front.reporter,
+            accepted=accepted,
+            prepare=prepare,
+        ) as server,
+    ):
+        ending.up = True
         front.emit(_up(server, ledger), f"{server.url} is up (pid {server.pid}); Ctrl-C ends it. Log: {log}")
         server.wait()
 

@@ -107,6 +107,11 @@ def sweep(token: str, log: Path | None, *, seconds: float = _SWEEP_S) -> int:
     return len(killed)
 
 
+def living(token: str, log: Path | None) -> tuple[Process, ...]:
+    """Every process of a launch that still lives, known as `sweep` knows them; nothing is ended."""
+    return tuple(_marked(token, log))
+
+
 def _marked(token: str, log: Path | None) -> list[Process]:
     """Every process of a launch, by its marks."""
     mark = f"{TOKEN_VARIABLE}={token}".encode()
@@ -160,4 +165,4 @@ def _writes_to(pid: int, file: tuple[int, int]) -> bool:
     return False
 
 
-__all__ = ["Process", "boot_id", "boot_of", "command_line", "descendants", "machine_boot", "process", "sweep"]
+__all__ = ["Process", "boot_id", "boot_of", "command_line", "descendants", "living", "machine_boot", "process", "sweep"]

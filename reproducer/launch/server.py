@@ -3,7 +3,7 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -80,6 +80,7 @@ def running(
     reporter: Reporter,
     accepted: Accepted,
     grace_s: float = GRACE_S,
+    prepare: Callable[[], object] = lambda: None,
 ) -> Iterator[Server]:
     """A server that runs while the context is open. However the context or penny ends, no process is left.
 
@@ -93,13 +94,14 @@ def running(
         reporter: where progress goes.
         accepted: how running other people's code was accepted.
         grace_s: how long the server may take to end when asked, before it is killed.
+        prepare: called when nobody else runs in the namespace, before the server starts.
 
     Raises:
         NotCheckedError: port taken, disk without O_DIRECT, server died or never ready, or it died while in use.
         EffectiveDifferenceError: the server's effective values are not the lock's; it was stopped before any traffic.
         InvalidDocumentError, UnsafeInputError, DriftError: as `plan`.
     """
-    launch = _Launch(opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s)
+    launch = _Launch(opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s, prepare)
     with launch.started() as server:
         try:
             yield server
@@ -121,9 +123,10 @@ def start_detached(
     reporter: Reporter,
     accepted: Accepted,
     grace_s: float = GRACE_S,
+    prepare: Callable[[], object] = lambda: None,
 ) -> Server:
     """A server that outlives penny; `servers` lists it and `stop` ends it. Arguments and errors as `running`."""
-    launch = _Launch(opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s, store)
+    launch = _Launch(opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s, prepare, store)
     with launch.started(detach=True) as server:
         return server
 
@@ -141,6 +144,7 @@ class _Launch:
     reporter: Reporter
     accepted: Accepted
     grace_s: float
+    prepare: Callable[[], object]
     store: HasRoot | None = None
 
     def __post_init__(self) -> None:
@@ -163,6 +167,7 @@ class _Launch:
             ending = stack.enter_context(ExitStack())
             turn = take_turn(self.namespace_root, reporter=self.reporter)
             ending.callback(turn.release)
+            self.prepare()
             self.supervised = self._supervise(turn, port, detach=detach)
             ending.callback(self._end)
             server = self._checked(port)

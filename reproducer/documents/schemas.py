@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import Document
 from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
@@ -16,6 +17,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, type[Document]] = {
     "manifest-1": Manifest,
     "lock-1": Lock,
+    "arguments-1": ArgumentSchema,
     "build-receipt-1": BuildReceipt,
     "launch-receipt-1": LaunchReceipt,
     "measure-receipt-1": MeasureReceipt,

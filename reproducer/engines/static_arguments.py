@@ -6,6 +6,7 @@ from typing import Any
 from reproducer.canonical import canonical_bytes
 from reproducer.engines.static_parser import Added
 from reproducer.engines.static_values import ClassRef, FunctionRef, Member, Unknown, Values
+from reproducer.errors import InvalidDocumentError
 
 # What parses a value, by the last word of its name.
 _KINDS = {
@@ -29,7 +30,7 @@ def default_of(values: Values, value: Any) -> dict[str, Any]:
         return {"expression": found.text}
     try:
         canonical_bytes({"value": found})
-    except (ValueError, TypeError, RecursionError):
+    except InvalidDocumentError:
         return {"expression": repr(found)[:1000]}
     return {"value": found}
 

@@ -1,6 +1,8 @@
 """The value of a Python expression as far as it is a constant; nothing is run, and the rest stays unknown."""
 
 import ast
+import copy
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +11,7 @@ from reproducer.engines.static_source import Binding, Module, Sources
 from reproducer.errors import InvalidDocumentError
 
 _DEEPEST = 60
-_MOST_STEPS = 3_000_000
+_MOST_STEPS = 400_000
 _LONGEST_TEXT = 1 << 16
 _LONGEST_NUMBER = 64
 _MOST_ITEMS = 10_000
@@ -111,8 +113,6 @@ def text_of(node: ast.AST) -> str:
         raise InvalidDocumentError("the source holds an expression that is nested too deeply") from error
     if len(text) <= _LONGEST_EXPRESSION:
         return text
-    import hashlib
-
     return f"{text[:_LONGEST_EXPRESSION]}... sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
@@ -139,6 +139,7 @@ class Values:
         self._left = _MOST_STEPS
         self._depth = 0
         self._open: set[tuple[str, str]] = set()
+        self._known: dict[tuple[str, str], Any] = {}
 
     def spend(self, steps: int = 1) -> None:
         """Count work.
@@ -183,14 +184,19 @@ class Values:
     def name(self, name: str, module: Module) -> Any:
         """What a name stands for in a module; Unknown where that is no constant."""
         key = (module.name, name)
+        if key in self._known:
+            known = self._known[key]
+            return copy.copy(known) if isinstance(known, list | dict | set) else known
         binding = module.binding(name)
         if binding is None or key in self._open:
             return Unknown(name)
         self._open.add(key)
         try:
-            return self._bound(binding, name, module)
+            found = self._bound(binding, name, module)
         finally:
             self._open.discard(key)
+        self._known[key] = found
+        return found
 
     def _bound(self, binding: Binding, name: str, module: Module) -> Any:
         if isinstance(binding.node, ast.ClassDef):

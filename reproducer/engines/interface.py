@@ -43,10 +43,13 @@ class Engine(ABC):
     Attributes:
         kind: the word by which a lock names it.
         info_endpoint: where the server tells what it resolved its arguments to.
+        machine_resolved: effective values that shape pages and that the engine chooses by the machine where nobody
+            names them.
     """
 
     kind: str
     info_endpoint: str
+    machine_resolved: frozenset[str]
 
     @abstractmethod
     def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:

@@ -23,6 +23,26 @@ class SGLang(Engine):
 
     kind = "sglang"
     info_endpoint = "/server_info"
+    machine_resolved = frozenset(
+        {
+            "attention_backend",
+            "chunked_prefill_size",
+            "decode_attention_backend",
+            "dtype",
+            "fp4_gemm_runner_backend",
+            "fp8_gemm_runner_backend",
+            "hicache_io_backend",
+            "hicache_mem_layout",
+            "kv_cache_dtype",
+            "linear_attn_backend",
+            "mamba_backend",
+            "mamba_ssm_dtype",
+            "moe_runner_backend",
+            "page_size",
+            "prefill_attention_backend",
+            "quantization",
+        }
+    )
 
     def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:
         """The arguments of the server's module, sorted by flag.

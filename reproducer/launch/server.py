@@ -14,6 +14,7 @@ import reproducer
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
 from reproducer.errors import NotCheckedError
+from reproducer.identity.resolved import agree
 from reproducer.launch.disk import check_direct_io, check_io_uring
 from reproducer.launch.effective import check, compared
 from reproducer.launch.plan import NamespaceLike, Plan, RuntimeLike, choose_private, plan
@@ -221,6 +222,8 @@ class _Launch:
         )
         effective = compared(self.plan.launch.effective, observed)
         check(effective, where=str(self.opened.path))
+        open_ones = self.plan.engine.machine_resolved - self.plan.launch.effective.keys()
+        agree(self.namespace_root, {name: observed[name].value for name in sorted(open_ones & observed.keys())})
         receipt = LaunchReceipt(
             lock_digest=self.opened.digest,
             penny_version=reproducer.__version__,

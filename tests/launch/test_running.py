@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
+from reproducer.errors import ConfigurationError, DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.launch.effective import EffectiveDifferenceError
 from reproducer.launch.processes import Process, boot_id, descendants, process, started_utc
 from reproducer.launch.server import Server
@@ -119,6 +119,19 @@ def test_no_traffic_before_the_check(bench: "Bench") -> None:
     }
     assert "page_size: expected 16, got 64 (server_info)" in str(raised.value)
     assert set(bench.requests()) == {"GET /health_generate", "GET /server_info"}
+    assert bench.left() == set()
+
+
+def test_what_the_machine_chose_before(bench: "Bench") -> None:
+    """A value that the lock leaves open must be what it was when the namespace's pages were written."""
+    effective = {"dtype": "bfloat16"}
+    with bench.run(effective=effective):
+        pass
+    with bench.run(effective=effective):
+        pass
+    with pytest.raises(ConfigurationError, match="attention_backend: 'torch_native' then, 'triton' now") as raised:
+        bench.run("other", effective=effective).__enter__()
+    assert raised.value.exit_code == 64 + 4
     assert bench.left() == set()
 
 

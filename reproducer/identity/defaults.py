@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from reproducer.documents.lock import Launch, Lock
+from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
 from reproducer.errors import PennyError
 from reproducer.identity.classes import rule
 from reproducer.identity.factors import Path
 from reproducer.identity.meaning import Meaning
+from reproducer.identity.tables import table_of
 
 if TYPE_CHECKING:
     from reproducer.documents.arguments import Argument, ArgumentSchema, Variable
@@ -57,7 +58,11 @@ def default_changes(
     one, two = (each.lock if isinstance(each, OpenedLock) else each for each in (a, b))
     lists = one.engine.arguments, two.engine.arguments
     moved = (lists[0] and lists[0].sha256) != (lists[1] and lists[1].sha256)
-    alone = [path for path in changed if path[:1] == ("launch",) and path[1:2] in (("arguments",), ("environment",))]
+    alone = [
+        path
+        for path, (before, after, _) in changed.items()
+        if path[0] == "launch" and path[1] in _PLACES and (before is None or after is None)
+    ]
     engine = ("components", one.engine.component, "source")
     other_source = any(path[:3] == engine for path in changed)
     if not moved and not (alone and lists[0]) and not (other_source and lists[0] is None):
@@ -110,7 +115,7 @@ def _moved(
         before, after = (_entries(schema, part) for schema in read)
         for name in {**before, **after}:
             old, new = before.get(name), after.get(name)
-            if _same(old, new) or any(_names(lock.launch, part, each) for lock in locks for each in (old, new) if each):
+            if _same(old, new) or any(_names(lock, part, each) for lock in locks for each in (old, new) if each):
                 continue
             meaning = _meaning(part, name, (old, new), locks)
             told = (None if old is None else _value(old), None if new is None else _value(new), meaning)
@@ -119,9 +124,9 @@ def _moved(
 
 def _entries(schema: "ArgumentSchema", part: str) -> "dict[str, Argument | Variable]":
     if part == "arguments":
-        return {
-            each.name: each for each in schema.arguments if not each.ignored
-        }  # what does nothing is as good as gone
+        canonical = table_of(schema.engine).canonical
+        # what the engine ignores is as good as gone
+        return {canonical(each.name): each for each in schema.arguments if not each.ignored}
     return {each.name: each for each in schema.variables}
 
 
@@ -133,13 +138,14 @@ def _same(old: "Argument | Variable | None", new: "Argument | Variable | None") 
     )  # 1, 1.0 and true are three values
 
 
-def _names(launch: Launch, part: str, entry: "Argument | Variable") -> bool:
-    """Whether a launch names a setting under any of its names; false leaves a flag out."""
+def _names(lock: Lock, part: str, entry: "Argument | Variable") -> bool:
+    """Whether a launch names a setting, under any of its names."""
     if part == "environment":
-        return entry.name in launch.environment
+        return entry.name in lock.launch.environment
+    canonical = table_of(lock.engine.kind).canonical
     names = {entry.name, *getattr(entry, "aliases", ())}
     names |= {f"no-{name}" for name in names}
-    return any(value is not False for name, value in launch.arguments.items() if name in names)
+    return any({name, canonical(name)} & names for name in lock.launch.arguments)
 
 
 def _meaning(
@@ -194,14 +200,8 @@ def _beside(path: Path, told: Told, read: "tuple[ArgumentSchema, ArgumentSchema]
     """What holds on the side that does not name a setting which the other one names."""
     import json
 
-    before, after, _ = told
-    if (before is None) == (after is None):
-        return None
-    word, schema = ("before", read[0]) if before is None else ("after", read[1])
-    if path[1] == "arguments":
-        entry: Argument | Variable | None = schema.argument(path[2])
-    else:
-        entry = next((each for each in schema.variables if each.name == path[2]), None)
+    word, schema = ("before", read[0]) if told[0] is None else ("after", read[1])
+    entry = _entries(schema, path[1]).get(path[2])
     if entry is None:
         return f"{word}: {_ABSENT}"
     value = _value(entry)

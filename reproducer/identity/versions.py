@@ -67,8 +67,17 @@ def _git(folder: Path, *arguments: str) -> bytes | None:
             stderr=subprocess.DEVNULL,
             timeout=_PATIENCE_S,
             check=False,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+            env={**os.environ, **_places(), "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None
+
+
+def _places() -> dict[str, str]:
+    """What the git that called us says of its folders, relative to where we run and not to the lock's folder."""
+    return {
+        name: str(Path(value).absolute())
+        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
+        if (value := os.environ.get(name))
+    }

@@ -582,6 +582,7 @@ def test_vllm_variables() -> None:
         "f'{SIZE:>1000000000}'",
         "CYCLE",
         "BOMB",
+        "B12",
         "'aaaa'.replace('a', HUGE).replace('a', HUGE)",
         "__import__('os').mkdir('escaped')",
         "open('escaped', 'w').write('x')",

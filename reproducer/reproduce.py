@@ -121,7 +121,7 @@ def reproduce(
     runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
     receipt = runtime.receipt
     detail = f"{len(receipt.outputs)} wheels {receipt.level}, {len(receipt.packages)} packages"
-    walk.ended("build", since, detail, reused=runtime.reused, failed=receipt.level in ("none", "inputs-identical"))
+    walk.ended("build", since, detail, reused=runtime.reused, failed=not receipt.is_the_locks)
 
     since = time.monotonic()
     namespace = derive(opened.lock)

@@ -156,15 +156,12 @@ class Workshop:
 
         return self.product("environment", inputs, make, label=f"environment {name}", usable=_runs)
 
-    def component(
-        self, component: Component, environment: Sequence[Artefact], *, reporter_label: str = "component"
-    ) -> tuple[Product, BuiltWheel]:
+    def component(self, component: Component, environment: Sequence[Artefact]) -> tuple[Product, BuiltWheel]:
         """The wheel of a component, built now or taken from the store.
 
         Args:
             component: what to build; its outputs are not looked at.
             environment: the chosen wheel of every package of its build environment.
-            reporter_label: what the notes call it.
 
         Raises:
             RebuildError, DriftError, UnsafeInputError, InvalidDocumentError: as `build_component`.
@@ -187,7 +184,7 @@ class Workshop:
                 "isolation": built.isolation.model_dump(),
             }
 
-        product = self.product("wheel", inputs, make, label=f"{reporter_label} {component.name}")
+        product = self.product("wheel", inputs, make, label=f"component {component.name}")
         record = product.record
         wheel = BuiltWheel(
             product.folder / record["wheel"], Isolation.model_validate(record["isolation"]), Path(record["built_in"])

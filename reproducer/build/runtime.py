@@ -16,12 +16,12 @@ from reproducer.build.wheel_content import (
     WheelContent,
     compare_output,
     compare_wheels,
-    lowest,
     parse_members,
     read_wheel,
 )
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import shown
+from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Artefact, Component
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import (
@@ -32,6 +32,7 @@ from reproducer.documents.receipts import (
     Isolation,
     Level,
     TreeDigest,
+    lowest,
 )
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError
 from reproducer.host import host_facts, host_platform
@@ -41,8 +42,6 @@ from reproducer.store.hashing import tree_digest
 if TYPE_CHECKING:
     from reproducer.progress import Reporter
     from reproducer.store import Store
-
-RUNTIME = "runtime"
 
 
 class Chosen(Protocol):
@@ -126,8 +125,8 @@ def build(
         products.append(product)
         tell = reporter.detail if product.reused and output.level == "bytes-identical" else reporter.note
         tell(f"{component.name}: {wheel.path.name} is {output.level} with the lock")
-    packages = _environment(fetched, RUNTIME, opened)
-    environment = workshop.environment(RUNTIME, packages, built=built, compiled=True)
+    packages = _environment(fetched, RUNTIME_ENVIRONMENT, opened)
+    environment = workshop.environment(RUNTIME_ENVIRONMENT, packages, built=built, compiled=True)
     checkpoints: dict[str, Path] = {}
     trees: dict[str, TreeDigest] = {}
     for checkpoint in lock.checkpoints:

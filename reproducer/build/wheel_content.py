@@ -16,7 +16,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from reproducer.documents.receipts import Difference, Level
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 from reproducer.store.hashing import hash_file
 
-LEVELS: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
 BUILD_PATH = b"/penny-build"
 _LINE = re.compile(r"^([0-9a-f]{64})  (0|[1-9][0-9]{0,15})  (.+)$")
 _RECORD = re.compile(r"[^/]+\.dist-info/RECORD")
@@ -216,11 +215,6 @@ def parse_members(data: bytes, *, where: str) -> dict[str, FileReference]:
         except ValueError as error:
             raise InvalidDocumentError(f"line {number}: {shown(before)} is not a plain path", where=where) from error
     return found
-
-
-def lowest(levels: Iterable[Level]) -> Level:
-    """The lowest of several levels; `bytes-identical` of none."""
-    return min(levels, key=LEVELS.index, default="bytes-identical")
 
 
 def compare_wheels(expected: WheelContent, got: WheelContent) -> tuple[Level, tuple[Difference, ...]]:

@@ -94,5 +94,4 @@ def build(
         },
         build_table(receipt, path),
     )
-    below = receipt.level in ("none", "inputs-identical")
-    finish(Outcome.REBUILD_DIFFERS if below else Outcome.HOLDS)
+    finish(Outcome.HOLDS if receipt.is_the_locks else Outcome.REBUILD_DIFFERS)

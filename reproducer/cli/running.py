@@ -89,7 +89,7 @@ def launch(
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
     runtime = _runtime(front, opened, place, accepted, offline=offline)
-    if runtime.receipt.level in ("none", "inputs-identical"):
+    if not runtime.receipt.is_the_locks:
         raise RebuildError(
             "the rebuilt runtime is not the one of the lock",
             where=str(lock_path),

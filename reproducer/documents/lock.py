@@ -33,7 +33,6 @@ ArgumentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 ArgumentValue = bool | int | float | Text | tuple[Text, ...]
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 Scalar = bool | int | float | Text
-EnvironmentRole = Literal["runtime", "build", "conversion"]
 
 
 class Artefact(Part):

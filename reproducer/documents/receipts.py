@@ -4,7 +4,8 @@ Times inside a receipt are integers in nanoseconds on a monotonic clock, relativ
 are UTC in RFC 3339 form with whole seconds.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
@@ -14,6 +15,7 @@ from reproducer.documents.lock import ParameterName, Scalar, Threshold
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
 Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Level = Literal["none", "inputs-identical", "content-identical", "bytes-identical"]
+LEVELS: tuple[Level, ...] = get_args(Level)  # lowest first
 Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool"]
 ValueKind = Literal[
     "completed-request rate",
@@ -26,6 +28,16 @@ ValueKind = Literal[
     "divergence",
     "fact",
 ]
+
+
+def lowest(levels: Iterable[Level]) -> Level:
+    """The lowest of several rebuild levels; `bytes-identical` of none."""
+    return min(levels, key=LEVELS.index, default="bytes-identical")
+
+
+def is_enough(level: Level) -> bool:
+    """Whether a rebuild level stands for the same content."""
+    return LEVELS.index(level) >= LEVELS.index("content-identical")
 
 
 class HostFacts(Part):
@@ -121,6 +133,11 @@ class BuildReceipt(ReceiptBase):
     isolation: Isolation
     host: HostFacts
     accepted: Literal["asked", "--yes"]
+
+    @property
+    def is_the_locks(self) -> bool:
+        """Whether what was built is the lock's in content; what is below that is another runtime."""
+        return is_enough(self.level)
 
 
 class EffectiveValue(Part):

@@ -15,7 +15,6 @@ _LONGEST = 4096
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _YES = frozenset({"1", "true", "y", "yes"})
 _DIRECT = "SGLANG_HICACHE_NIXL_O_DIRECT"
-_PATHS = ("model_path", "served_model_name", "tokenizer_path")
 
 
 class SGLang(Engine):

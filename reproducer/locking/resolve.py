@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import read_document, write_atomically
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from reproducer.fetch.indexes import Indexes
     from reproducer.progress import Reporter
     from reproducer.store import Store
-
-RUNTIME = "runtime"
 
 
 @dataclass(frozen=True)
@@ -211,7 +210,7 @@ class _Run:
     def _environment(
         self, request: EnvironmentRequest, packages: "dict[str, tuple[Artefact, ...]]", files: dict[str, bytes]
     ) -> Environment:
-        path = "pylock.toml" if request.name == RUNTIME else f"pylock.{request.name.replace('.', '-')}.toml"
+        path = "pylock.toml" if request.name == RUNTIME_ENVIRONMENT else f"pylock.{request.name.replace('.', '-')}.toml"
         files[path] = render_pylock(packages, python=self.manifest.python, platform=self.manifest.platform)
         return Environment(
             name=request.name,

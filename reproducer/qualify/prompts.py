@@ -20,7 +20,6 @@ REFERENCE_PROMPTS = (
     "The sun rises in the east and",
     "Water boils at a temperature of",
 )
-SHORTEST_TEXT = 2
 
 _SENTENCES = (
     "The {adjective} {thing} was {verb} near the {place} in the {time}.",

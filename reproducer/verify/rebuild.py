@@ -5,16 +5,13 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 
 from reproducer.canonical import content_digest
+from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Lock, Output
-from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level
+from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level, is_enough, lowest
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.verify.evidence import Evidence, check, unknown
-
-_ORDER: tuple[Level, ...] = ("none", "inputs-identical", "content-identical", "bytes-identical")
-RUNTIME = "runtime"
-_ENOUGH = _ORDER.index("content-identical")
 
 
 def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
@@ -46,24 +43,22 @@ def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     ]
     if len(built) != len(receipt.outputs):
         faults.append("one output stands twice")
-    lowest = len(_ORDER) - 1
+    levels: list[Level] = []
     for component, name in sorted(expected):
         got = built.get((component, name))
-        level: Level = (
-            "none" if got is None else min(reached(expected[component, name], got), got.level, key=_ORDER.index)
-        )
-        lowest = min(lowest, _ORDER.index(level))
+        level: Level = "none" if got is None else lowest((reached(expected[component, name], got), got.level))
+        levels.append(level)
         yield _output(component, expected[component, name], got, level, suffix)
-    if receipt.level != _ORDER[lowest]:
-        faults.append(f"the receipt says {receipt.level}, its outputs show {_ORDER[lowest]}")
-    yield check(f"build.level{suffix}", "rebuild", faults, expected=_ORDER[lowest], got=receipt.level)
+    if receipt.level != lowest(levels):
+        faults.append(f"the receipt says {receipt.level}, its outputs show {lowest(levels)}")
+    yield check(f"build.level{suffix}", "rebuild", faults, expected=lowest(levels), got=receipt.level)
 
 
 def _output(component: str, expected: Output, got: BuiltOutput | None, level: Level, suffix: str) -> Check:
     faults = []
     if got is None:
         faults.append("it is not among the outputs")
-    elif _ORDER.index(level) < _ENOUGH:
+    elif not is_enough(level):
         named = ", ".join(difference.where for difference in got.differences[:8])
         faults.append(f"it is {level} with the lock only" + (f": {named}" if named else ""))
     if got is not None and got.level != level:
@@ -89,7 +84,7 @@ def _python(lock: Lock, receipt: BuildReceipt, suffix: str) -> Check:
 
 def _packages(evidence: Evidence, receipt: BuildReceipt, suffix: str) -> Check:
     """The runtime holds every package of its environment, each by a hash the lock allows for it, and what was built."""
-    pylock = next((each.pylock for each in evidence.lock.environments if each.name == RUNTIME), None)
+    pylock = next((each.pylock for each in evidence.lock.environments if each.name == RUNTIME_ENVIRONMENT), None)
     try:
         allowed = _hashes(evidence.opened.read(pylock), pylock.path) if pylock is not None else {}
     except PennyError as error:

@@ -14,7 +14,6 @@ import pytest
 from reproducer.build.wheel_content import (
     compare_output,
     compare_wheels,
-    lowest,
     members,
     parse_members,
     read_wheel,
@@ -22,6 +21,7 @@ from reproducer.build.wheel_content import (
 )
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Output
+from reproducer.documents.receipts import lowest
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 
 Write = Callable[[str, str, Mapping[str, bytes]], Path]

@@ -36,14 +36,13 @@ def evict(root: int, need: int, *, apply: bool) -> tuple[int, int]:
         return 0, 0
     try:
         oldest = _cutoff(pages, need)
-        keys: set[bytes] = set()
-        files = size = chosen = 0
+        old: dict[bytes, int] = {}
         for found in walk(pages):
-            if chosen < need and stat.S_ISREG(found.status.st_mode) and _time(found) <= oldest:
+            if stat.S_ISREG(found.status.st_mode) and _time(found) <= oldest:
                 key = _short(found.path)
-                if key not in keys:
-                    keys.add(key)
-                chosen += found.status.st_blocks * _BLOCK
+                old[key] = old.get(key, 0) + found.status.st_blocks * _BLOCK
+        keys = _enough(old, need)
+        files = size = 0
         for found in walk(pages):
             if stat.S_ISREG(found.status.st_mode) and _short(found.path) in keys:
                 files += 1
@@ -54,6 +53,17 @@ def evict(root: int, need: int, *, apply: bool) -> tuple[int, int]:
         return files, size
     finally:
         os.close(pages)
+
+
+def _enough(old: dict[bytes, int], need: int) -> set[bytes]:
+    """As many of the old pages as free what is needed."""
+    keys: set[bytes] = set()
+    for key, size in old.items():
+        if need <= 0:
+            break
+        keys.add(key)
+        need -= size
+    return keys
 
 
 def _cutoff(pages: int, need: int) -> int:

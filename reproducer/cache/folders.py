@@ -152,6 +152,24 @@ def is_root(handle: int, name: str) -> bool:
     return document is not None and _names(document, name)
 
 
+def is_half_removed(kv: int, name: str) -> bool:
+    """Whether a folder is what an interrupted collection left: its factor document is there, or nothing at all is."""
+    if (match := GONE.fullmatch(name)) is None:
+        return False
+    try:
+        handle = os.open(name, FOLDER, dir_fd=kv)
+    except OSError:
+        return False
+    try:
+        if os.fstat(handle).st_uid != os.geteuid():
+            return False
+        with os.scandir(handle) as found:
+            names = {each.name for each, _ in zip(found, range(64), strict=False)}
+        return not names or is_root(handle, match["name"])
+    finally:
+        os.close(handle)
+
+
 def _names(document: dict[str, str], name: str) -> bool:
     """Whether a factor document is the one of a folder of that name."""
     digest = document.get("digest")
@@ -174,13 +192,12 @@ def entries(kv: int) -> Iterator[str]:
 
 def other(kv: int, name: str, why: str) -> Other:
     """An entry that is no namespace, with what it is where penny knows it."""
-    if GONE.fullmatch(name):
+    if is_half_removed(kv, name):
         return Other(name, "a namespace that is half removed; `penny cache gc --apply` finishes it")
     if name == "qualification":
         return Other(name, "pages of `penny reproduce` and `penny qualify`, which remove them themselves")
     if name.startswith(".") and name.endswith((".server", ".new", ".new.lock")):
         return Other(name, "what a launch holds")
-    del kv
     return Other(name, why)
 
 

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 
-from reproducer.cache.folders import FOLDER, GONE, Root, entries, is_root
+from reproducer.cache.folders import FOLDER, Root, entries, is_half_removed
 from reproducer.identity.root import DOCUMENT, PAGES
 
 _DEEPEST = 64
@@ -36,7 +36,7 @@ def remove_namespace(kv: int, root: Root) -> None:
 def half_removed(kv: int) -> Iterator[str]:
     """The names of what interrupted collections left."""
     for name in sorted(entries(kv)):
-        if GONE.fullmatch(name) and _is_ours(kv, name):
+        if is_half_removed(kv, name):
             yield name
 
 
@@ -52,25 +52,6 @@ def finish_removing(kv: int, name: str) -> None:
     finally:
         os.close(handle)
     os.rmdir(name, dir_fd=kv)
-
-
-def _is_ours(kv: int, name: str) -> bool:
-    """Whether a folder with such a name was a namespace: its factor document is there, or nothing at all is."""
-    try:
-        handle = os.open(name, FOLDER, dir_fd=kv)
-    except OSError:
-        return False
-    try:
-        if os.fstat(handle).st_uid != os.geteuid():
-            return False
-        with os.scandir(handle) as found:
-            names = {each.name for each, _ in zip(found, range(64), strict=False)}
-        if not names:
-            return True
-        match = GONE.fullmatch(name)
-        return match is not None and is_root(handle, match["name"])
-    finally:
-        os.close(handle)
 
 
 def _empty(root: int) -> None:

@@ -98,7 +98,7 @@ def _token(facts: dict[str, Any]) -> str | None:
 
 
 def _living(facts: dict[str, Any]) -> list[int]:
-    """The pids of a launch's processes, the oldest first."""
+    """The pids of a launch's processes, the server's own first: the supervisor only shares its log."""
     token, log = _token(facts), facts.get("log")
     if token is None:
         return []
@@ -107,7 +107,8 @@ def _living(facts: dict[str, Any]) -> list[int]:
         regular = path is not None and stat.S_ISREG(path.stat().st_mode)
     except OSError:
         regular = False
-    found = living(token, path if regular else None)
+    own = living(token, None)
+    found = own or living(token, path if regular else None)
     return [each.pid for each in sorted(found, key=lambda each: (each.start_ticks, each.pid))]
 
 

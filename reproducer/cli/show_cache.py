@@ -41,7 +41,7 @@ def listing_table(found: "Listing") -> RenderableType:
     lines.append(Text(("\n" if found.entries else "") + total, overflow="fold"))
     if found.others:
         lines.append(Text("\nno namespace, never touched:", style="dim"))
-        lines += [Text(f"  {each.name}: {each.why}", overflow="fold") for each in found.others[:_OTHERS]]
+        lines += [Text(f"  {_plain(each.name)}: {each.why}", overflow="fold") for each in found.others[:_OTHERS]]
         if (hidden := len(found.others) - _OTHERS) > 0:
             lines.append(Text(f"  and {hidden} more, see --json"))
     return Group(*lines)
@@ -58,6 +58,11 @@ def _name(entry: "Entry") -> Text:
         }
         text.append(f"\n  {said[lock.state]} {lock.name or lock.path}", style="dim")
     return text
+
+
+def _plain(name: str) -> str:
+    """A name from the disk on one line."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
 
 
 def _state(entry: "Entry") -> Text:
@@ -126,7 +131,7 @@ def checked_table(checked: "list[Checked]") -> RenderableType:
 def _faults(faults: "list[Fault]", count: int) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for each in faults:
-        lines.append(Text(f"    {each.page}", overflow="fold"))
+        lines.append(Text(f"    {_plain(each.page)}", overflow="fold"))
         lines.append(Text(f"      expected {_short(each.expected)}, got {_short(each.got)}", overflow="fold"))
     if count > len(faults):
         lines.append(Text(f"    and {count - len(faults)} more"))

@@ -13,7 +13,7 @@ from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, PennyError, UnsafeInputError
 from reproducer.ledger import Ledger
 
-QUICK_S = 5.0
+QUICK_S = 60.0  # for ever, if it looked again and again
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from reproducer.documents.lock import (
 from reproducer.documents.manifest import CheckpointRequest, ComponentRequest, LocalRequest, Manifest
 from reproducer.documents.opened import read_reference
 from reproducer.engines import engine_of
-from reproducer.engines.schema import from_wheel
+from reproducer.engines.source.reading import from_wheel
 from reproducer.errors import DriftError, UnsafeInputError, UsageError
 from reproducer.locking.environments import EVERYTHING
 from reproducer.locking.files import local_source, reference, reference_to

@@ -13,8 +13,8 @@ from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import read_document, write_atomically
 from reproducer.engines import stores_of
+from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
-from reproducer.engines.schema import canonical, check_arguments
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
 from reproducer.locking.environments import Resolver, versions_of

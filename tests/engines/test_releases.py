@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from reproducer.documents.arguments import ArgumentSchema
-from reproducer.engines.schema import from_wheel
+from reproducer.engines.source.reading import from_wheel
 
 pytestmark = [pytest.mark.releases, pytest.mark.index]
 

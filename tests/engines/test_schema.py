@@ -12,7 +12,8 @@ import pytest
 
 from reproducer.documents.arguments import Argument, ArgumentSchema, Default
 from reproducer.documents.lock import ArgumentValue
-from reproducer.engines.schema import canonical, check_arguments, from_folder, from_wheel, nearest, read_arguments
+from reproducer.engines.argument_check import canonical, check_arguments, nearest
+from reproducer.engines.source.reading import from_folder, from_wheel, read_arguments
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 
 HEAD = """

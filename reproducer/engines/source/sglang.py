@@ -7,11 +7,12 @@ Up to 0.5.10 every argument is a call in `ServerArgs.add_cli_args`; later ones c
 import ast
 from typing import Any
 
-from reproducer.engines.static_arguments import arguments_of, default_of
-from reproducer.engines.static_fields import MISSING, DataField, field_call, fields_of
-from reproducer.engines.static_parser import Added, ParserReader
-from reproducer.engines.static_source import Sources
-from reproducer.engines.static_values import ClassRef, FunctionRef, Parser, Scope, Unknown, Values, text_of
+from reproducer.engines.source.arguments import arguments_of, default_of
+from reproducer.engines.source.fields import MISSING, DataField, field_call, fields_of
+from reproducer.engines.source.modules import Sources
+from reproducer.engines.source.parser import Added, ParserReader
+from reproducer.engines.source.references import ClassRef, FunctionRef, Parser, Scope, Unknown, text_of
+from reproducer.engines.source.values import Values
 from reproducer.errors import InvalidDocumentError
 
 _ARGUMENTS = "sglang.srt.server_args"

@@ -4,7 +4,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from reproducer.engines.static_values import ClassRef, Scope, Unknown, Values, text_of
+from reproducer.engines.source.references import ClassRef, Scope, Unknown, text_of
+from reproducer.engines.source.values import Values
 
 
 class Missing:

@@ -4,8 +4,9 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from reproducer.engines.static_fields import is_data_class
-from reproducer.engines.static_values import ClassRef, Scope, Values, is_constant, text_of
+from reproducer.engines.source.fields import is_data_class
+from reproducer.engines.source.references import ClassRef, Scope, is_constant, text_of
+from reproducer.engines.source.values import Values
 
 _DEEPEST = 20
 _BUILTINS = frozenset({"bool", "bytes", "dict", "float", "int", "list", "object", "set", "str", "tuple"})

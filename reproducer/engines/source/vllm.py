@@ -7,12 +7,13 @@ of a configuration class, through `get_kwargs`.
 import ast
 from typing import Any
 
-from reproducer.engines.static_arguments import arguments_of, default_of
-from reproducer.engines.static_fields import MISSING, DataField, field_call, field_default, fields_of
-from reproducer.engines.static_parser import Keywords, ParserReader
-from reproducer.engines.static_source import Module, Sources
-from reproducer.engines.static_types import Hint, hints_of
-from reproducer.engines.static_values import ClassRef, FunctionRef, Parser, Scope, Unknown, Values, text_of
+from reproducer.engines.source.annotations import Hint, hints_of
+from reproducer.engines.source.arguments import arguments_of, default_of
+from reproducer.engines.source.fields import MISSING, DataField, field_call, field_default, fields_of
+from reproducer.engines.source.modules import Module, Sources
+from reproducer.engines.source.parser import Keywords, ParserReader
+from reproducer.engines.source.references import ClassRef, FunctionRef, Parser, Scope, Unknown, text_of
+from reproducer.engines.source.values import Values
 from reproducer.errors import InvalidDocumentError
 
 _ENGINE = "vllm.engine.arg_utils"

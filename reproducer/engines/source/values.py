@@ -2,21 +2,35 @@
 
 import ast
 import copy
-import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
-from reproducer.engines.static_source import Binding, Module, Sources
+from reproducer.engines.source.modules import Binding, Module, Sources
+from reproducer.engines.source.operators import (
+    LARGEST_BITS,
+    LONGEST_TEXT,
+    MOST_ITEMS,
+    arithmetic,
+    compared,
+    joined,
+    text_method,
+    weight,
+)
+from reproducer.engines.source.references import (
+    ClassRef,
+    FunctionRef,
+    Member,
+    ModuleRef,
+    Scope,
+    Unknown,
+    is_constant,
+    text_of,
+)
 from reproducer.errors import InvalidDocumentError
 
 _DEEPEST = 60
 _MOST_STEPS = 400_000
-_LONGEST_TEXT = 1 << 16
 _LONGEST_NUMBER = 64
-_MOST_ITEMS = 10_000
-_LARGEST_BITS = 128
-_LONGEST_EXPRESSION = 2000
 _ENUMS = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _PLAIN_ENUMS = {"IntEnum": "int", "StrEnum": "str", "IntFlag": "int"}
 _METHODS: dict[type[ast.AST], str] = {
@@ -41,88 +55,7 @@ _METHODS: dict[type[ast.AST], str] = {
 _BUILTINS = frozenset({"bool", "dict", "float", "frozenset", "int", "list", "set", "sorted", "str", "tuple"})
 
 
-@dataclass(frozen=True)
-class Unknown:
-    """What is no constant: the source text of it."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class ClassRef:
-    """A class of the package."""
-
-    module: Module
-    node: ast.ClassDef
-
-    def __hash__(self) -> int:
-        return id(self.node)
-
-
-@dataclass(frozen=True)
-class FunctionRef:
-    """A function or method of the package; `owner` is the class whose body it stands in."""
-
-    module: Module
-    node: ast.FunctionDef
-    owner: ClassRef | None = None
-    receiver: ClassRef | None = None
-
-
-@dataclass(frozen=True)
-class ModuleRef:
-    """A module of the package, or of another one."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class Member:
-    """A member of an enumeration."""
-
-    owner: ClassRef
-    name: str
-    value: Any
-
-
-class Parser:
-    """The parser that is being filled, or one of its groups."""
-
-
-@dataclass
-class Scope:
-    """Where names are looked up: locals, then the module."""
-
-    module: Module
-    names: dict[str, Any] = field(default_factory=dict)
-    owner: ClassRef | None = None
-
-
 Special = Callable[["Values", ast.Call, Scope], Any]
-
-
-def text_of(node: ast.AST) -> str:
-    """The source text of an expression, shortened where it is very long, as the digest of the whole would be.
-
-    Raises:
-        InvalidDocumentError: nested too deeply.
-    """
-    try:
-        text = ast.unparse(node)
-    except RecursionError as error:
-        raise InvalidDocumentError("the source holds an expression that is nested too deeply") from error
-    if len(text) <= _LONGEST_EXPRESSION:
-        return text
-    return f"{text[:_LONGEST_EXPRESSION]}... sha256:{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-def is_constant(value: Any) -> bool:
-    """Whether a value is known to the last item."""
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(is_constant(each) for each in value)
-    if isinstance(value, dict):
-        return all(is_constant(key) and is_constant(each) for key, each in value.items())
-    return value is None or isinstance(value, bool | int | float | str)
 
 
 class Values:
@@ -168,14 +101,14 @@ class Values:
             self._depth -= 1
 
     def _bounded(self, found: Any, node: ast.AST) -> Any:
-        if isinstance(found, str) and len(found) > _LONGEST_TEXT:
+        if isinstance(found, str) and len(found) > LONGEST_TEXT:
             return Unknown(text_of(node))
-        if isinstance(found, int) and found.bit_length() > _LARGEST_BITS:
+        if isinstance(found, int) and found.bit_length() > LARGEST_BITS:
             return Unknown(text_of(node))
         if isinstance(found, list | tuple | set | frozenset | dict):
-            weight = _weight(found)
-            self.spend(weight)
-            if weight > _MOST_ITEMS:
+            amount = weight(found)
+            self.spend(amount)
+            if amount > MOST_ITEMS:
                 return Unknown(text_of(node))
         return found
 
@@ -366,7 +299,7 @@ class Values:
             return left + right
         if not (isinstance(left, int | float) and isinstance(right, int | float)):
             raise TypeError
-        return _arithmetic(node.op, left, right)
+        return arithmetic(node.op, left, right)
 
     def _boolop(self, node: ast.BoolOp, scope: Scope) -> Any:
         wanted = isinstance(node.op, ast.Or)
@@ -384,7 +317,7 @@ class Values:
         if special is not None and isinstance(node.ops[0], ast.In | ast.NotIn):
             return isinstance(node.ops[0], ast.NotIn)
         left, right = self.value(node.left, scope), self.value(node.comparators[0], scope)
-        return _compared(node.ops[0], left, right)
+        return compared(node.ops[0], left, right)
 
     def _ifexp(self, node: ast.IfExp, scope: Scope) -> Any:
         inner = Scope(scope.module, dict(scope.names), scope.owner)
@@ -401,7 +334,7 @@ class Values:
             if not isinstance(value, str):
                 raise TypeError
             parts.append(value)
-        return _joined(parts)
+        return joined(parts)
 
     def _formatted(self, node: ast.expr, scope: Scope) -> Any:
         if not isinstance(node, ast.FormattedValue) or node.conversion != -1 or node.format_spec is not None:
@@ -500,7 +433,7 @@ class Values:
         if node.keywords or any(isinstance(each, Unknown) for each in arguments):
             raise TypeError
         if isinstance(owner, str):
-            return _text_method(owner, name, arguments)
+            return text_method(owner, name, arguments)
         if isinstance(owner, dict) and name == "get" and arguments:
             return owner.get(*arguments)
         if isinstance(owner, dict) and name in ("copy", "items", "keys", "values") and not arguments:
@@ -516,71 +449,3 @@ def _assigned(statement: ast.stmt, name: str) -> ast.expr | None:
         return None
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return statement.value if any(isinstance(each, ast.Name) and each.id == name for each in targets) else None
-
-
-def _weight(value: Any) -> int:
-    """How many items a value has in all, counted up to a bound."""
-    left, count = [value], 0
-    while left and count <= _MOST_ITEMS:
-        each = left.pop()
-        count += 1
-        if isinstance(each, dict):
-            left += [*each.keys(), *each.values()]
-        elif isinstance(each, list | tuple | set | frozenset):
-            left += each
-    return count
-
-
-def _joined(parts: list[str]) -> str:
-    if sum(len(each) for each in parts) > _LONGEST_TEXT:
-        raise ValueError
-    return "".join(parts)
-
-
-def _arithmetic(operator: ast.operator, left: float, right: float) -> Any:
-    if isinstance(operator, ast.Pow | ast.LShift):
-        if not (isinstance(left, int) and isinstance(right, int) and 0 <= right <= _LARGEST_BITS):
-            raise ValueError
-        if left.bit_length() * max(right, 1) > 4 * _LARGEST_BITS:
-            raise ValueError
-        return left**right if isinstance(operator, ast.Pow) else left << right
-    operations: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-        ast.Add: lambda a, b: a + b,
-        ast.Sub: lambda a, b: a - b,
-        ast.Mult: lambda a, b: a * b,
-        ast.Div: lambda a, b: a / b,
-        ast.FloorDiv: lambda a, b: a // b,
-    }
-    return operations[type(operator)](left, right)
-
-
-def _compared(operator: ast.cmpop, left: Any, right: Any) -> bool:
-    if isinstance(operator, ast.Is | ast.IsNot):
-        if right is not None or isinstance(left, Unknown):
-            raise TypeError
-        return (left is None) is isinstance(operator, ast.Is)
-    if isinstance(operator, ast.In | ast.NotIn):
-        if not is_constant(left) or not (isinstance(right, dict) or is_constant(right)):
-            raise TypeError
-        return (left in right) is isinstance(operator, ast.In)
-    if not is_constant(left) or not is_constant(right):
-        raise TypeError
-    operations: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-        ast.Eq: lambda a, b: a == b,
-        ast.NotEq: lambda a, b: a != b,
-        ast.Gt: lambda a, b: a > b,
-        ast.GtE: lambda a, b: a >= b,
-        ast.Lt: lambda a, b: a < b,
-        ast.LtE: lambda a, b: a <= b,
-    }
-    return operations[type(operator)](left, right)
-
-
-def _text_method(text: str, name: str, arguments: list[Any]) -> Any:
-    if name in ("lower", "upper", "strip", "lstrip", "rstrip", "removeprefix", "removesuffix", "split", "startswith"):
-        return getattr(text, name)(*arguments)
-    if name == "replace" and len(arguments) == 2 and all(isinstance(each, str) for each in arguments):  # noqa: PLR2004
-        if text.count(arguments[0]) * len(arguments[1]) > _LONGEST_TEXT:
-            raise ValueError
-        return text.replace(*arguments)
-    raise TypeError

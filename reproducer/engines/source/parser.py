@@ -9,17 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reproducer.engines.static_source import Binding, Sources, bodies, bound
-from reproducer.engines.static_values import (
-    ClassRef,
-    FunctionRef,
-    Parser,
-    Scope,
-    Special,
-    Unknown,
-    Values,
-    text_of,
-)
+from reproducer.engines.source.modules import Binding, Sources, bodies, bound
+from reproducer.engines.source.references import ClassRef, FunctionRef, Parser, Scope, Unknown, text_of
+from reproducer.engines.source.values import Special, Values
 from reproducer.errors import InvalidDocumentError
 
 _DEEPEST_CALLS = 12

@@ -4,8 +4,9 @@ import ast
 from typing import Any
 
 from reproducer.canonical import canonical_bytes
-from reproducer.engines.static_parser import Added
-from reproducer.engines.static_values import ClassRef, FunctionRef, Member, Unknown, Values
+from reproducer.engines.source.parser import Added
+from reproducer.engines.source.references import ClassRef, FunctionRef, Member, Scope, Unknown
+from reproducer.engines.source.values import Values
 from reproducer.errors import InvalidDocumentError
 
 # What parses a value, by the last word of its name.
@@ -129,8 +130,6 @@ def _parameter_default(values: Values, action: ClassRef, name: str) -> Any:
     method = _method(values, action, "__init__")
     if method is None:
         return None
-    from reproducer.engines.static_values import Scope
-
     arguments = method.node.args
     plain_names = [each.arg for each in (*arguments.posonlyargs, *arguments.args)]
     pairs = [

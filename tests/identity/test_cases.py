@@ -105,6 +105,8 @@ MUST_DIFFER: dict[str, tuple[Edit, Edit]] = {
     "K2 another revision of the config": (nothing, file_of("target", "config.json", "other config")),
     "K3 weights updated in place": (nothing, file_of("target", "model.safetensors", "target weights, updated")),
     "K3 quantisation scales beside the weights": (nothing, file_of("target", "kv_scales.json", "1.0")),
+    "K3 other scales": (file_of("target", "kv_scales.json", "1.0"), file_of("target", "kv_scales.json", "0.5")),
+    "K3 weights of the draft updated in place": (nothing, file_of("draft", "model.safetensors", "draft, updated")),
     "K4 pipeline ranks": (nothing, effective("pp_size", 2)),
     "K4 pipeline ranks, requested": (argument("pp-size", 2), argument("pp-size", 4)),
     "K4 node rank": (argument("node-rank", 0), argument("node-rank", 1)),
@@ -157,6 +159,13 @@ MUST_DIFFER: dict[str, tuple[Edit, Edit]] = {
         nothing,
         lambda data: data["components"].append({**data["components"][1], "name": "second-kernel"}),
     ),
+    "K20 a component less": (nothing, lambda data: data["components"].pop()),
+    "K20 a local source with one file more": (
+        nothing,
+        component(
+            1, lambda each: each["source"]["files"].append({"path": "new.py", "sha256": sha256("new"), "size": 1})
+        ),
+    ),
     "K20 a component under another name": (
         nothing,
         lambda data: data["components"][1].update(name="kernel-2"),
@@ -168,6 +177,19 @@ MUST_DIFFER: dict[str, tuple[Edit, Edit]] = {
     "K24 a rebuilt library": (
         nothing,
         component(1, lambda each: each["outputs"][0].update(content_sha256=sha256("rebuilt"), size=1000)),
+    ),
+    "K24 both outputs rebuilt": (
+        nothing,
+        both(
+            *(
+                component(index, lambda each: each["outputs"][0].update(content_sha256=sha256(f"re{each['name']}")))
+                for index in (0, 1)
+            )
+        ),
+    ),
+    "K24 the library under another file name": (
+        nothing,
+        component(1, lambda each: each["outputs"][0].update(filename="kernel-1.1-py3-none-any.whl")),
     ),
     "K24 a package of one version with other bytes": (nothing, pylock(0, "the same versions, another hash")),
     "K28 one version, another digest": (
@@ -219,12 +241,31 @@ MUST_BE_EQUAL: dict[str, tuple[Edit, Edit]] = {
             component(0, lambda each: each["outputs"][0].update(sha256=sha256("packed at another time"), size=999)),
         ),
     ),
+    "O6 only the packing": (
+        nothing,
+        component(1, lambda each: each["outputs"][0].update(sha256=sha256("zipped by another zlib"))),
+    ),
+    "O6 only the epoch": (nothing, lambda data: data["build"].update(source_date_epoch=0)),
+    "O7 a layout, unset and set to what it is": (
+        effective("hicache_mem_layout", "layer_first"),
+        both(effective("hicache_mem_layout", "layer_first"), argument("hicache-mem-layout", "layer_first")),
+    ),
     "O7 unset, and set to what it is anyway": (
         both(argument("page-size", None), effective("page_size", 16)),
         both(argument("page-size", 16), effective("page_size", 16)),
     ),
     "O7 auto, and set to what auto becomes": (nothing, argument("kv-cache-dtype", "bfloat16")),
     "O8 an unchanged lock": (nothing, nothing),
+    "O8 a lock that changed and changed back": (
+        both(
+            argument("page-size", 32), effective("page_size", 32), argument("page-size", 16), effective("page_size", 16)
+        ),
+        nothing,
+    ),
+    "O8 a lock written by another version of its manifest": (
+        both(lambda data: data.update(manifest="manifests/next.toml"), lambda data: data.update(name="next")),
+        nothing,
+    ),
     "O9 folders of patches, locks and local sources": (
         nothing,
         both(

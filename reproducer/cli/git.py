@@ -24,8 +24,8 @@ def git_diff(
 ) -> None:
     """Show the difference of two locks to git, as its external diff."""
     from reproducer.cli.show_diff import printable, shown
-    from reproducer.identity.diff import diff
-    from reproducer.identity.versions import opened_version
+    from reproducer.difference.diff import diff
+    from reproducer.difference.versions import opened_version
 
     front = Front(as_json=False, quiet=False, verbose=False)
     path = Path(arguments[0])

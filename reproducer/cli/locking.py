@@ -114,8 +114,8 @@ def diff(
     verbose: VerboseOption = False,
 ) -> None:
     """Show every change between two locks, grouped by what it costs."""
+    from reproducer.difference.diff import diff as compare
     from reproducer.documents.opened import open_lock
-    from reproducer.identity.diff import diff as compare
 
     front = Front(as_json=as_json or form is DiffFormat.JSON, quiet=quiet, verbose=verbose)
     result = compare(open_lock(a), open_lock(b))

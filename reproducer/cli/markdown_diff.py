@@ -13,7 +13,7 @@ from reproducer.cli.show_diff import TOLD, printable, value_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reproducer.identity.diff import Change, Diff
+    from reproducer.difference.diff import Change, Diff
     from reproducer.identity.meaning import Consequence
 
 _MOST_LINES = 400

@@ -9,7 +9,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 if TYPE_CHECKING:
-    from reproducer.identity.diff import Change, Diff
+    from reproducer.difference.diff import Change, Diff
     from reproducer.identity.meaning import Consequence
 
 TOLD: "dict[Consequence, tuple[str, str]]" = {

@@ -1,1 +1,1 @@
-"""What a lock means: factors of cached bytes, the namespace over them, and what a difference of two locks costs."""
+"""What a lock means for cached bytes: factors, the namespace over them, and its folder on disk."""

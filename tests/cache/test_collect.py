@@ -143,6 +143,20 @@ def test_another_users_namespace(place: Place, monkeypatch: pytest.MonkeyPatch) 
     assert len(tree(root)) == 5
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a folder to another user")
+@pytest.mark.parametrize("part", ["", "factors.json", "pages"])
+def test_a_part_of_another_user(place: Place, part: str) -> None:
+    """Where the root or its document is another user's it is no namespace of ours; of such pages none is evicted."""
+    root = place.root("first", 2)
+    note(place, "first")
+    os.chown(root / part, 12345, -1)
+    before = tree(root)
+    said = place.json("gc", "--apply", "--budget", "1", code=64 + 32 if part == "pages" else 0)
+    assert all(each["fate"] == "kept" for each in said["namespaces"])
+    assert len(said["namespaces"]) == (part == "pages")
+    assert tree(root) == before
+
+
 def test_links_and_pipes_in_the_pages(place: Place) -> None:
     """A link in the pages is removed, and what it points to is not; so are pipes and folders with strange names."""
     root = place.root("first", 1)

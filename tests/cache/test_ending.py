@@ -1,5 +1,7 @@
 """Sealing at the end of a foreground launch: only what a server that was up left when it ended well."""
 
+from pathlib import Path
+
 import pytest
 
 from reproducer.cache.guard import sealed_at_end
@@ -21,27 +23,25 @@ def test_a_server_that_ended(place: Place) -> None:
     assert reporter.notes == [f"4 pages of {root.name} are sealed"]
 
 
+def ended_by(place: Place, root: Path, error: BaseException, *, up: bool) -> None:
+    """A launch that ends with an error, or with the interrupt of a person."""
+    with sealed_at_end(place.kv, root.name, wanted=True, reporter=Listening()) as ending:
+        ending.up = up
+        raise error
+
+
 def test_a_server_that_a_person_ended(place: Place) -> None:
     """Ctrl-C is how a foreground server ends: it is sealed, and the interrupt goes on."""
     root = place.root("first", 2)
-    with (
-        pytest.raises(KeyboardInterrupt),
-        sealed_at_end(place.kv, root.name, wanted=True, reporter=Listening()) as ending,
-    ):
-        ending.up = True
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        ended_by(place, root, KeyboardInterrupt(), up=True)
     assert (root / "seal.json").exists()
 
 
-@pytest.mark.parametrize("up", [True, False])
-def test_a_server_that_died(place: Place, up: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize(("error", "up"), [(NotCheckedError("the server died"), True), (KeyboardInterrupt(), False)])
+def test_a_server_that_died(place: Place, error: BaseException, up: bool) -> None:  # noqa: FBT001
     """What it left is not blessed; nor is anything where the wait for a server was interrupted."""
     root = place.root("first", 2)
-    error = NotCheckedError("the server died") if up else KeyboardInterrupt()
-    with (
-        pytest.raises(type(error)),
-        sealed_at_end(place.kv, root.name, wanted=True, reporter=Listening()) as ending,
-    ):
-        ending.up = up
-        raise error
+    with pytest.raises(type(error)):
+        ended_by(place, root, error, up=up)
     assert not (root / "seal.json").exists()

@@ -118,6 +118,24 @@ def test_a_page_that_changes_while_it_is_read(place: Place, monkeypatch: pytest.
     assert growing.name not in rows(root)
 
 
+def test_a_sealed_page_that_changes_while_it_is_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It keeps the digest it had, and is counted as changing."""
+    root = place.root(pages=2)
+    sealed(place)
+    before = rows(root)
+    touched = place.path(root, 0, "k")
+    number = touched.stat().st_ino
+
+    def touch(handle: int, *_: int) -> None:
+        if os.fstat(handle).st_ino == number:
+            touched.write_bytes(b"n" * 4096)
+
+    monkeypatch.setattr(os, "posix_fadvise", touch)
+    said = sealed(place, accept_changes=True)
+    assert (said.changing, said.accepted, said.damaged) == (1, 0, 0)
+    assert rows(root) == before
+
+
 def test_a_file_is_written_all_the_time(place: Place) -> None:
     """A real writer beside the sealing: no digest in the seal is one of bytes that were still being written."""
     root = place.root(pages=30)

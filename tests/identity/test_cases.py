@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from reproducer.difference.diff import diff
 from reproducer.errors import InvalidDocumentError
-from reproducer.identity.diff import diff
 from reproducer.identity.namespace import derive
 from tests.identity.factory import Edit, make_lock, sha256
 

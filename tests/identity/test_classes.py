@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from reproducer.difference.diff import diff
 from reproducer.engines.sglang_arguments import REFUSED
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.classes import RULES, UNLISTED, rule
-from reproducer.identity.diff import diff
 from reproducer.identity.factors import flatten
 from reproducer.identity.meaning import WORST_FIRST, Meaning, worst
 from reproducer.identity.namespace import derive

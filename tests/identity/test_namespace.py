@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from reproducer.difference.diff import diff
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import open_lock
 from reproducer.errors import InvalidDocumentError
-from reproducer.identity.diff import diff
 from reproducer.identity.factors import flatten, name_of
 from reproducer.identity.namespace import derive
 from tests.identity.factory import lock_data, lock_of, make_lock, sha256

@@ -6,9 +6,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reproducer.difference.diff import diff
 from reproducer.documents.lock import Lock
 from reproducer.identity.classes import rule
-from reproducer.identity.diff import diff
 from reproducer.identity.factors import Factor
 from reproducer.identity.namespace import Reading, derive
 from reproducer.identity.tables import table_of

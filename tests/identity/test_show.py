@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from reproducer.cli import show_diff, show_namespace
-from reproducer.identity.diff import Change, Diff, diff
+from reproducer.difference.diff import Change, Diff, diff
 from reproducer.identity.namespace import derive
 from tests.identity.factory import make_lock, sha256
 

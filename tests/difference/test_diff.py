@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from reproducer.difference.diff import Diff, diff
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, open_lock
-from reproducer.identity.diff import Diff, diff
 from reproducer.identity.meaning import WORST_FIRST
 from tests.identity.factory import Edit, lock_data, lock_of, make_lock, sha256
 

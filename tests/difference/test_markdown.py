@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from reproducer.cli.markdown_diff import code, markdown
-from reproducer.identity.diff import Change, Diff, diff
+from reproducer.difference.diff import Change, Diff, diff
 from reproducer.identity.meaning import WORST_FIRST
 from reproducer.identity.namespace import derive
-from tests.identity.beside import PATCHES, opened
+from tests.difference.beside import PATCHES, opened
 from tests.identity.factory import make_lock, sha256
 
 LOCK = make_lock()

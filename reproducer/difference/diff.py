@@ -8,16 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reproducer.difference.defaults import default_changes
+from reproducer.difference.invalidation import invalidated, must_rebuild
+from reproducer.difference.packages import package_changes
+from reproducer.difference.patches import patch_changes
+from reproducer.difference.texts import text_details
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
-from reproducer.identity.defaults import default_changes
-from reproducer.identity.evidence import invalidated, must_rebuild
 from reproducer.identity.factors import Factor, Path, is_unknown, name_of
 from reproducer.identity.meaning import WORST_FIRST, Consequence, Meaning, worst
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
-from reproducer.identity.packages import package_changes
-from reproducer.identity.patches import patch_changes
-from reproducer.identity.texts import text_details
 
 
 @dataclass(frozen=True, slots=True)

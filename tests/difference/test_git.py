@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.identity.beside import PATCHES, opened
+from tests.difference.beside import PATCHES, opened
 from tests.identity.factory import Edit
 
 ROOT = Path(__file__).parents[2]

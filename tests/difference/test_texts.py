@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproducer.cli.show_diff import shown
-from reproducer.identity.diff import diff
-from reproducer.identity.texts import unified
-from tests.identity.beside import PATCHES, SCRIPT, opened
+from reproducer.difference.diff import diff
+from reproducer.difference.texts import unified
+from tests.difference.beside import PATCHES, SCRIPT, opened
 from tests.identity.factory import make_lock
 from tests.identity.test_show import printed
 
@@ -96,7 +96,7 @@ def test_what_is_shown_turns_one_file_into_the_other(
     """Git itself applies it, whether it was made with care or in haste; equal files give nothing."""
     before, after = (each.decode("utf-8", "backslashreplace").encode() for each in (before, after))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("reproducer.identity.texts._MOST_PAIRS", pairs)
+        patch.setattr("reproducer.difference.texts._MOST_PAIRS", pairs)
         text = unified(before, after, "x", "x")
     assert (text == "") == (before == after)
     if not text:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from reproducer.difference.diff import Change, Diff, diff
 from reproducer.identity.classes import rule
-from reproducer.identity.diff import Change, Diff, diff
-from tests.identity.beside import SCHEMA, argument, opened, schema, variable
+from tests.difference.beside import SCHEMA, argument, opened, schema, variable
 from tests.identity.factory import Edit, sha256
 
 

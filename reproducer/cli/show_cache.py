@@ -38,17 +38,17 @@ def listing_table(found: "Listing") -> RenderableType:
     count = len(found.entries)
     total = f"{count} namespace{'s' * (count != 1)}, {bytes_text(size)} on disk, in {found.kv}"
     lines: list[RenderableType] = [table] if found.entries else []
-    lines.append(Text(("\n" if found.entries else "") + total, overflow="fold"))
+    lines.append(Text(("\n" if found.entries else "") + total))
     if found.others:
         lines.append(Text("\nno namespace, never touched:", style="dim"))
-        lines += [Text(f"  {_plain(each.name)}: {each.why}", overflow="fold") for each in found.others[:_OTHERS]]
+        lines += [Text(f"  {_plain(each.name)}: {each.why}") for each in found.others[:_OTHERS]]
         if (hidden := len(found.others) - _OTHERS) > 0:
             lines.append(Text(f"  and {hidden} more, see --json"))
     return Group(*lines)
 
 
 def _name(entry: "Entry") -> Text:
-    text = Text(entry.name, overflow="fold")
+    text = Text(entry.name)
     for lock in entry.locks:
         said = {
             "uses": "lock",
@@ -95,9 +95,9 @@ def sealed_table(said: "Sealed") -> RenderableType:
     if said.missing:
         lines.append(Text(f"  {said.missing} that were sealed are gone"))
     if said.damaged:
-        lines.append(Text(f"  {said.damaged} are damaged and keep the digest they had:", style="bold red"))
+        lines.append(Text(f"  damaged, with the digest they had: {said.damaged}", style="bold red"))
         lines += _faults(said.faults, said.damaged)
-        lines.append(Text("  `penny cache verify` sets them aside", overflow="fold"))
+        lines.append(Text("  `penny cache verify` sets them aside"))
     return Group(*lines)
 
 
@@ -107,9 +107,9 @@ def checked_table(checked: "list[Checked]") -> RenderableType:
     for each in checked:
         bad = each.damaged or each.fault
         sign = mark("failed" if bad else "passed" if each.good else "unknown")
-        lines.append(Text.assemble(sign, " ", (each.namespace, "bold"), overflow="fold"))
+        lines.append(Text.assemble(sign, " ", (each.namespace, "bold")))
         if each.fault:
-            lines.append(Text(f"  {each.fault}", overflow="fold"))
+            lines.append(Text(f"  {each.fault}"))
             continue
         if not each.sealed:
             lines.append(Text(f"  not sealed: {each.unsealed} files unchecked"))
@@ -119,20 +119,20 @@ def checked_table(checked: "list[Checked]") -> RenderableType:
         parts += [f"{each.missing} missing"] if each.missing else []
         parts += [f"{each.changing} changing"] if each.changing else []
         parts.append(f"{each.unsealed} unsealed, unchecked")
-        lines.append(Text("  " + ", ".join(parts), overflow="fold"))
+        lines.append(Text("  " + ", ".join(parts)))
         if each.record:
             moved = each.damaged + each.beside
             lines.append(Text(f"  set aside, {moved} files:", style="bold red"))
             lines += _faults(each.faults, moved)
-            lines.append(Text(f"  all of them: {each.record}", overflow="fold"))
+            lines.append(Text(f"  all of them: {each.record}"))
     return Group(*lines) if lines else Text("no namespace lies here")
 
 
 def _faults(faults: "list[Fault]", count: int) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for each in faults:
-        lines.append(Text(f"    {_plain(each.page)}", overflow="fold"))
-        lines.append(Text(f"      expected {_short(each.expected)}, got {_short(each.got)}", overflow="fold"))
+        lines.append(Text(f"    {_plain(each.page)}"))
+        lines.append(Text(f"      expected {_short(each.expected)}, got {_short(each.got)}"))
     if count > len(faults):
         lines.append(Text(f"    and {count - len(faults)} more"))
     return lines
@@ -163,8 +163,8 @@ def collected_table(done: "Collected") -> RenderableType:
         Text(f"\n{bytes_text(gone)} {verb}, {bytes_text(done.left)} {'stay' if done.applied else 'would stay'}")
     )
     finish = "finished" if done.applied else "would finish"
-    lines += [Text(f"{finish} {name}", overflow="fold") for name in done.finished]
-    lines += [Text(f"not reached: {each}", style="bold yellow", overflow="fold") for each in done.short]
+    lines += [Text(f"{finish} {name}") for name in done.finished]
+    lines += [Text(f"not reached: {each}", style="bold yellow") for each in done.short]
     if not done.applied:
         lines.append(Text("nothing was changed: `--apply` does it"))
     return Group(*lines)

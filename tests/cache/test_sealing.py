@@ -1,5 +1,6 @@
 """Seals: what is blessed, what never is, and what a seal from a stranger can do."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -222,10 +223,21 @@ def test_a_forged_seal(place: Place) -> None:
 
 
 def test_two_seals_at_once(place: Place) -> None:
-    """Two processes seal one namespace: one waits for the other, and both succeed over the same pages."""
+    """Two processes wait for a third that works on the pages, and then for each other; both succeed."""
     root = place.root(pages=60)
     arguments = [*command(), "seal", root.name, "--kv", str(place.kv), "--json"]
-    both = [subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    handle = os.open(root, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        both = [
+            subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+        ]
+        for each in both:
+            assert each.stderr is not None
+            assert "waiting for another penny" in each.stderr.readline()
+        assert not (root / "seal.json").exists()
+    finally:
+        os.close(handle)
     said = [json.loads(each.communicate()[0])["namespaces"][0] for each in both]
 
     assert [each.returncode for each in both] == [0, 0]

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from reproducer.launch.server import servers, stop
-from reproducer.launch.turn import end_all
+from reproducer.launch.turn import end_all, take_turn
 from reproducer.progress import Silent
 from tests.cache.conftest import Place, spoil, wait_until
 from tests.launch.conftest import PlainStore
@@ -68,6 +68,18 @@ def test_a_server_of_a_living_penny(place: Place, folder: Path) -> None:
     assert listed(place)["in_use"] is None
     assert collected(place)[0] == "removed"
     assert list(place.kv.iterdir()) == []
+
+
+def test_a_launch_that_prepares(place: Place) -> None:
+    """From the moment a launch has its turn, before any server, the namespace is in use."""
+    root = place.root("first", 1)
+    turn = take_turn(root, reporter=Silent())
+    try:
+        assert listed(place)["in_use"] == {"by": "server", "pid": None}
+        assert collected(place) == ("kept", "in use by a server")
+    finally:
+        turn.release()
+    assert listed(place)["in_use"] is None
 
 
 def test_a_detached_server(place: Place, folder: Path) -> None:

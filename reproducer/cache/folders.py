@@ -58,7 +58,10 @@ def open_kv(kv: Path) -> Iterator[int]:
         handle = os.open(kv, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(
-            "is no folder that can be read", where=str(kv), why=error.strerror or str(error), todo="name it with --kv"
+            "is no folder of namespaces that can be read",
+            where=str(kv),
+            why=error.strerror or str(error),
+            todo="name it with --kv; the first `penny launch` makes the one in the store",
         ) from error
     try:
         yield handle

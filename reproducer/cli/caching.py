@@ -32,9 +32,9 @@ cache = typer.Typer(
 
 LocksOption = Annotated[
     list[Path] | None,
-    typer.Option("--lock", help="A further lock that uses its namespace; may be given again."),
+    typer.Option("--lock", metavar="PATH", help="A further lock that uses its namespace; may be given again."),
 ]
-NameArgument = Annotated[str | None, typer.Argument(metavar="[NAME]", help="The namespace.", show_default=False)]
+NameArgument = Annotated[str | None, typer.Argument(metavar="NAME", help="The namespace.", show_default=False)]
 
 
 @cache.command("list")

@@ -48,7 +48,10 @@ def lock(
     lock_path: LockOption = DEFAULT_LOCK,
     check: Annotated[bool, typer.Option("--check", help="Change nothing; say every reason why it would.")] = False,
     upgrade: Annotated[
-        list[str] | None, typer.Option("--upgrade", metavar="NAME", help="Take the newest allowed version of NAME.")
+        list[str] | None,
+        typer.Option(
+            "--upgrade", metavar="NAME", help="Take the newest allowed version of NAME; `ALL` makes everything anew."
+        ),
     ] = None,
     store: StoreOption = None,
     offline: OfflineOption = False,
@@ -103,8 +106,8 @@ class DiffFormat(StrEnum):
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(help="The lock before.")],
-    b: Annotated[Path, typer.Argument(help="The lock after.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="The lock before.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The lock after.")],
     *,
     form: Annotated[
         DiffFormat, typer.Option("--format", help="For a person, for a pull request, or for a script.")

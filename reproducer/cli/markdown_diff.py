@@ -84,7 +84,7 @@ def _change(change: "Change") -> "Iterator[str]":
     if not lines:
         return
     fence = "`" * max(3, max(map(_longest_run, lines)) + 1)
-    yield f"  <details><summary>more of this change ({len(lines)} lines)</summary>"
+    yield f"  <details><summary>more of this change ({len(lines)} {'line' if len(lines) == 1 else 'lines'})</summary>"
     yield ""
     yield f"  {fence}diff"
     yield from (f"  {line}" for line in lines[:_MOST_LINES])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    lock_path: Annotated[Path, typer.Argument(help="The lock.", metavar="[LOCK]")] = DEFAULT_LOCK,
+    lock_path: Annotated[Path, typer.Argument(help="The lock.", metavar="LOCK")] = DEFAULT_LOCK,
     *,
     lock_option: Annotated[Path | None, typer.Option("--lock", help="The lock, as an option.")] = None,
     store: StoreOption = None,

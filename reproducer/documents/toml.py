@@ -33,7 +33,8 @@ def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except FileNotFoundError as error:
-        raise UsageError(f"there is no {what} here", where=str(path), todo="name one, or run in its folder") from error
+        todo = "name one, or run in its folder" if what == "lock" else "name the file"
+        raise UsageError(f"there is no {what} here", where=str(path), todo=todo) from error
     except OSError as error:
         raise UsageError(f"the {what} cannot be read", where=str(path), why=error.strerror or str(error)) from error
     if len(data) > limit:

@@ -20,6 +20,7 @@ _BREAKS = '"\\'  # the path stands in JSON
 
 _OUTSIDE = "it keeps pages in a service outside the engine, and penny does not know where"
 _PEERS = "it takes pages from other servers, and penny does not know what computed them"
+_UNCLEAR = "which connector the engine makes of it is not plain"
 _UNKNOWN = "penny does not know where it keeps pages"
 _CODE = "it loads code that is not vLLM's own, and penny does not know where that keeps pages"
 
@@ -66,8 +67,11 @@ def _pages(launch: Launch) -> Iterator[StoreFolder]:
         if (backend := launch.arguments.get(_BACKEND, "native")) != "native":
             refuse(f"offloading to {shown(backend)}", f"launch.arguments.{_BACKEND}", _OUTSIDE, "use native")
         # vLLM puts a connector of its own in the place of the one that is named, and keeps its options.
-        simple = launch.environment.get(_SIMPLE, "0").strip() != "0"
-        config = {**config, "kv_connector": "SimpleCPUOffloadConnector" if simple else "OffloadingConnector"}
+        if (simple := launch.environment.get(_SIMPLE, "0")) not in ("0", "1"):  # the engine takes `00` for 0, too
+            refuse(
+                f"offloading with {_SIMPLE} {shown(simple)}", f"launch.environment.{_SIMPLE}", _UNCLEAR, "write 0 or 1"
+            )
+        config = {**config, "kv_connector": "SimpleCPUOffloadConnector" if simple == "1" else "OffloadingConnector"}
     yield from _connector(config, where)
 
 

@@ -189,7 +189,12 @@ def _field_of(engine: str, argument: str) -> str:
 
 
 def _asked(engine: str, argument: str, requested: ArgumentValue) -> Scalar | None:
-    """What a request asks for, as an effective value says it; None where it cannot be compared."""
+    """What a request asks for, as an effective value says it; None where it cannot be compared.
+
+    A list never can: effective values join lists by commas, so one of them may be several lists.
+    """
+    if isinstance(requested, tuple):
+        return None
     if engine == "sglang":
         return given({argument: requested}).get(field_of(argument))
     return None if requested is False else scalar(requested)

@@ -335,6 +335,14 @@ def test_vllm_simple_offloading_takes_the_options() -> None:
     assert "disk_path: " in refusal("vllm", arguments, {"VLLM_USE_SIMPLE_KV_OFFLOAD": "1"})
 
 
+@pytest.mark.parametrize("text", ["00", "+0", "-0", "0_0", " 0", "", "2", "true", "\N{ARABIC-INDIC DIGIT ZERO}"])
+def test_vllm_offloading_switch_is_plain(text: str) -> None:
+    """The engine takes any spelling of a number, so `00` would turn on the connector whose tiers nobody looked at."""
+    tiers = {"spec_name": "TieringOffloadingSpec", "secondary_tiers": [{"type": "fs", "root_dir": "/data/x"}]}
+    arguments: dict[str, Any] = {"kv-offloading-size": 4, TRANSFER: {"kv_connector_extra_config": tiers}}
+    assert "write 0 or 1" in refusal("vllm", arguments, {"VLLM_USE_SIMPLE_KV_OFFLOAD": text}).lower()
+
+
 def test_vllm_file_needs_a_name_in_the_namespace() -> None:
     """The engine appends to the name of a file, so that the namespace itself would name a file beside it."""
     options = connector("SimpleCPUOffloadConnector", kv_offload_backend="disk", disk_path="{namespace}")

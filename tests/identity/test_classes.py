@@ -155,3 +155,28 @@ def test_another_engine_has_other_spellings() -> None:
     assert "launch.arguments.tp" in derive(make_lock(asking("tp", 2), vllm)).factors
     other = make_lock(asking("device-memory-utilization", 0.5), vllm)
     assert "launch.arguments.gpu-memory-utilization" in derive(other).factors
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+@pytest.mark.parametrize(
+    ("one", "two", "joined"),
+    [
+        (["a", "b,c"], ["a,b", "c"], "a,b,c"),
+        (["a", "b"], ["a,b"], "a,b"),
+        (["a", "b"], "a,b", "a,b"),
+        ([], [""], ""),
+        ([], "", ""),
+    ],
+)
+def test_no_effective_value_stands_for_a_list(engine: str, one: Any, two: Any, joined: str) -> None:
+    """Effective values join lists by commas, so the same one is what several requests come to."""
+
+    def effective(data: dict[str, Any]) -> None:
+        data["engine"]["kind"] = engine
+        data["launch"]["effective"]["lora_modules"] = joined
+
+    locks = [make_lock(asking("lora-modules", value), effective) for value in (one, two)]
+
+    assert derive(locks[0]).digest != derive(locks[1]).digest
+    told = {change.path: change.consequence for change in diff(*locks).changes}
+    assert told["launch.arguments.lora-modules"] == "cache-identity"

@@ -196,7 +196,7 @@ VARIABLES: tuple[Group, ...] = (
 # What vLLM's own table of variables does not name, but the libraries under it read.
 GENERAL: tuple[Group, ...] = (
     ("operational", _LOG, """
-        HF_HUB_DISABLE_PROGRESS_BARS HF_HUB_DISABLE_TOLD PYTHONUNBUFFERED PYTHONWARNINGS TQDM_DISABLE
+        HF_HUB_DISABLE_PROGRESS_BARS HF_HUB_DISABLE_TELEMETRY PYTHONUNBUFFERED PYTHONWARNINGS TQDM_DISABLE
     """),
     ("operational", _HOST, "HOME HOSTNAME LOGNAME TMPDIR USER"),
     ("performance", "how many threads cut text into the same tokens", "TOKENIZERS_PARALLELISM"),

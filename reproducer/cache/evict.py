@@ -11,6 +11,7 @@ from reproducer.cache.folders import Found, open_pages, page_key, walk
 _BLOCK = 512
 _BITS = 30
 _MOST = (1 << _BITS) - 1
+_LATEST = (1 << 64 - _BITS) - 1  # some file systems keep times that lie later than the year 2514
 
 
 def evict(root: int, need: int, *, apply: bool) -> tuple[int, int]:
@@ -83,7 +84,7 @@ def _cutoff(pages: int, need: int) -> int:
 
 def _time(found: Found) -> int:
     """When a page was last read or written, in whole seconds."""
-    return max(0, int(max(found.status.st_atime, found.status.st_mtime)))
+    return min(max(0, int(max(found.status.st_atime, found.status.st_mtime))), _LATEST)
 
 
 def _short(path: str) -> bytes:

@@ -298,6 +298,10 @@ def key_of(name: str) -> str:
 def plain(path: str) -> bool:
     """Whether text is a path that stays below the folder it is relative to, written in the one way."""
     parts = path.split("/")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half of a surrogate pair that stands for no byte: no file has such a name
+        return False
     return "\0" not in path and len(parts) <= _DEEPEST and all(part not in ("", ".", "..") for part in parts)
 
 

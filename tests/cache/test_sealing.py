@@ -191,7 +191,7 @@ def test_a_seal_is_of_one_namespace(place: Place) -> None:
         sealed(place, "second")
 
 
-@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "./a", "a/../../factors.json", "\0"])
+@pytest.mark.parametrize("path", ["../x", "/x", "a//b", "./a", "a/../../factors.json", "\0", "\ud800"])
 def test_a_seal_that_names_something_outside(place: Place, path: str) -> None:
     """A seal whose digests hold, and which names something outside the pages, is refused whole; nothing moves."""
     root = place.root(pages=2)

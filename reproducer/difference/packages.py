@@ -69,26 +69,31 @@ def _told(old: Package | None, new: Package | None) -> tuple[str | None, str | N
 def _packages(data: bytes, where: str) -> dict[str, Package]:
     """The packages of a pylock file by normalised project name; several entries of one project come together."""
     entries = parse_toml(data, where=where).get("packages", [])
-    found: dict[str, Package] = {}
+    found: dict[str, tuple[set[str], set[str]]] = {}
     if not isinstance(entries, list):
         raise InvalidDocumentError("holds no list of packages", where=where)
     for entry in entries:
         if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
             raise InvalidDocumentError("holds a package without a name", where=where)
         project = _SEPARATORS.sub("-", entry["name"]).lower()
-        known = found.get(project, Package((), ()))
-        versions = {*known.versions, str(entry.get("version", "unknown"))}
-        digests = {*known.digests, *_digests(entry)}
-        found[project] = Package(tuple(sorted(versions)), tuple(sorted(digests)))
-    return found
+        versions, digests = found.setdefault(project, (set(), set()))
+        versions.add(_text(entry.get("version", "unknown"), where))
+        digests.update(_digests(entry, where))
+    return {project: Package(tuple(sorted(told)), tuple(sorted(files))) for project, (told, files) in found.items()}
 
 
-def _digests(entry: Mapping[str, Any]) -> list[str]:
+def _digests(entry: Mapping[str, Any], where: str) -> list[str]:
     wheels = entry.get("wheels")
     files = [*(wheels if isinstance(wheels, list) else []), entry.get("sdist"), entry.get("archive")]
     return [
-        f"{algorithm}:{digest}"
+        f"{algorithm}:{_text(digest, where)}"
         for file in files
         if isinstance(file, Mapping) and isinstance(file.get("hashes"), Mapping)
         for algorithm, digest in file["hashes"].items()
     ]
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidDocumentError("holds a version or a digest that is no text", where=where)
+    return value

@@ -1,6 +1,7 @@
 """What the difference between two locks costs."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -359,6 +360,31 @@ def test_a_strange_pylock_is_told_and_not_trusted(tmp_path: Path, entry: str) ->
 
     assert list(changes(found)) == ["environments.runtime.pylock.sha256"]
     assert found.not_compared
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(f"version = 0x{'f' * 9000}", id="version"),
+        pytest.param(f"sdist = {{hashes = {{sha256 = 0x{'f' * 9000}}}}}", id="digest"),
+        "version = 1979-05-27",
+    ],
+)
+def test_a_version_that_is_no_text(tmp_path: Path, entry: str) -> None:
+    """TOML carries numbers that Python does not write as text."""
+    written = f'[[packages]]\nname = "strange"\n{entry}\n'
+    found = diff(_opened(tmp_path / "a", PYLOCK), _opened(tmp_path / "b", written))
+    assert list(changes(found)) == ["environments.runtime.pylock.sha256"]
+    assert "holds a version or a digest that is no text" in found.not_compared[0]
+
+
+def test_many_entries_of_one_project(tmp_path: Path) -> None:
+    """Each entry costs what it costs alone: twenty thousand took most of a minute when each was sorted anew."""
+    written = "".join(f'[[packages]]\nname = "many"\nversion = "{number}"\n' for number in range(20_000))
+    one, two = _opened(tmp_path / "a", PYLOCK), _opened(tmp_path / "b", written)
+    begun = time.process_time()
+    assert "environments.runtime.package.many" in changes(diff(one, two))
+    assert time.process_time() - begun < 20
 
 
 def test_the_default_lock_is_read() -> None:

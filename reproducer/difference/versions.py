@@ -47,10 +47,23 @@ def _from_history(lock: Path, reference: FileReference) -> bytes | None:
     """The version with the pinned digest among those that git has; None where it has none, or there is no git."""
     if reference.size > LARGEST_FILE:
         return None
-    known = _git(lock.parent, "log", "--all", "--format=%H", f"--max-count={_MOST_VERSIONS}", "--", reference.path)
+    known = _git(
+        lock.parent,
+        "log",
+        "--all",
+        "--no-show-signature",
+        "--format=%H",
+        f"--max-count={_MOST_VERSIONS}",
+        "--",
+        reference.path,
+    )
     for commit in (known or b"").decode("ascii", "replace").split():
         for which in (commit, f"{commit}^"):  # a commit that takes the file away still has it in its parent
-            data = _git(lock.parent, "cat-file", "blob", f"{which}:./{reference.path}")
+            blob = f"{which}:./{reference.path}"
+            size = _git(lock.parent, "cat-file", "-s", blob)
+            if size is None or size.strip() != str(reference.size).encode():  # a blob of any size would be read whole
+                continue
+            data = _git(lock.parent, "cat-file", "blob", blob)
             if data is not None and hashlib.sha256(data).hexdigest() == reference.sha256:
                 return data
     return None

@@ -1,15 +1,20 @@
 """Git shows what a change of a lock costs: real git, set up as docs/diff.md says."""
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reproducer.difference.versions import opened_version
+from reproducer.documents.base import FileReference
+from reproducer.errors import DriftError
 from tests.difference.beside import PATCHES, opened
 from tests.identity.factory import Edit
 
@@ -119,6 +124,28 @@ def test_what_the_history_does_not_have_is_said(repository: Repository) -> None:
 
     assert f"not compared: patch {PATCHES[0]} of component sglang" in text
     assert "is not the file that the lock pins" in text
+
+
+def test_only_a_version_of_the_pinned_size_is_read(repository: Repository) -> None:
+    """A file that once had any size costs no memory."""
+    place = repository.folder
+    (place / "large").write_bytes(bytes(64 << 20))
+    repository.commit()
+    (place / "large").write_bytes(b"small")
+    repository.commit()
+    lock = opened_version(place / "penny.lock.toml", place / "penny.lock.toml")
+    (place / "large").write_bytes(b"other")
+    pinned = FileReference(path="large", sha256=hashlib.sha256(b"small").hexdigest(), size=5)
+    never = FileReference(path="large", sha256="0" * 64, size=5)
+
+    tracemalloc.start()
+    try:
+        assert lock.read(pinned) == b"small"
+        with pytest.raises(DriftError):
+            lock.read(never)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_text_shows_facts_and_no_order(repository: Repository) -> None:

@@ -122,7 +122,7 @@ class _Collection:
                     self.keep(entry, "a lock was launched in it meanwhile")
                     return
                 remove_namespace(handle, root)
-        except UsageError:
+        except (UsageError, FileNotFoundError):
             return  # another collection was faster
         except (PennyError, OSError) as error:
             self.keep(entry, "")

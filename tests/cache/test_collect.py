@@ -125,9 +125,7 @@ def test_what_is_no_namespace_stays(place: Place) -> None:
     assert len(others) == 9
     assert others[second] == "a link"
     assert others[f".{second}.0123456789abcdef.gone"] == "no factor document of ours lies in it"
-    shown = place.penny("list").stdout
-    assert "a\\nfile" in shown
-    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "a\\nfile" in place.penny("list").stdout
 
 
 def test_another_users_namespace(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,4 +302,4 @@ def test_tables_fit(place: Place) -> None:
     for arguments in (["list"], ["gc"], ["seal", root.name], ["verify"], ["gc", "--budget", "1kB"]):
         lines = place.penny(*arguments).stdout.splitlines()
         assert lines
-        assert all(len(line) <= 80 for line in lines), arguments
+        assert all(len(line.replace(str(place.kv), "KV")) <= 80 for line in lines), arguments

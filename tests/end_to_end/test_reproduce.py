@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from reproducer.documents.opened import open_lock
 from tests.end_to_end.newcomer import ROOT, Penny, copy_of_repository, servers_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.index]
@@ -129,11 +130,14 @@ def test_two_at_once(short: Penny) -> None:
     assert left_behind(short.store) == []
 
 
-def test_committed_bundle_verifies() -> None:
-    """The evidence in the repository verifies with the key beside it, whatever this penny's version is."""
+def test_committed_bundles_verify() -> None:
+    """Committed evidence verifies with a key that lies beside it, and one bundle is of the committed lock."""
     penny = Penny(ROOT, Path("/nonexistent"), Path("/nonexistent"))
     bundles = sorted((ROOT / "evidence").glob("*/*/index.json"))
-    assert bundles
+    keys = {key.read_bytes(): key for key in (ROOT / "evidence/keys").glob("*.pem")}
     for index in bundles:
-        verified = penny("verify", str(index.parent), "--key", str(ROOT / "evidence/keys/penny.pem"), "--json")
+        key = keys[(index.parent / "public.pem").read_bytes()]
+        verified = penny("verify", str(index.parent), "--key", str(key), "--json")
         assert verified.code == 0, verified.err
+    digests = {open_lock(index.parent / "penny.lock.toml").digest for index in bundles}
+    assert open_lock(ROOT / "penny.lock.toml").digest in digests

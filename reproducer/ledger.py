@@ -61,6 +61,11 @@ class Ledger:
 
     folder: Path
 
+    @classmethod
+    def of(cls, store: Path, lock_digest: str, *, policy: str = "") -> "Ledger":
+        """The ledger of a lock in a store's root; evidence is made under `commit`, so another policy has its own."""
+        return cls(store / "receipts" / (f"{lock_digest}+{policy}" if policy else lock_digest))
+
     def add(self, receipt: AnyReceipt) -> Path:
         """Write a receipt; an equal one that is there already stays as it is.
 

@@ -127,7 +127,7 @@ def reproduce(
     namespace = derive(opened.lock)
     walk.ended("namespace", since, namespace.name)
 
-    ledger = Ledger(places.store.root / "receipts" / opened.digest)
+    ledger = Ledger.of(places.store.root, opened.digest)
     ledger.add(receipt)
     abandon = partial(end_all, reporter=reporter)
     with run_folder(places.store.root / "runs" / opened.digest, places.kv, abandon=abandon) as run:

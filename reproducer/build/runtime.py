@@ -19,7 +19,6 @@ from reproducer.build.wheel_content import (
     parse_members,
     read_wheel,
 )
-from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Artefact, Component
@@ -153,7 +152,7 @@ def build(
     )
     reused = environment.reused and all(product.reused for product in products)
     if reused and not again:
-        receipt = _same_as_before(receipt, Ledger(store.root / "receipts" / opened.digest))
+        receipt = _same_as_before(receipt, Ledger.of(store.root, opened.digest))
     return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused)
 
 
@@ -194,10 +193,9 @@ def _output(component: Component, filename: str, content: WheelContent, opened: 
 
 def _check_arguments(opened: OpenedLock, content: WheelContent) -> None:
     """Refuse a lock whose list of arguments was read from other sources than its engine's."""
-    reference = opened.lock.engine.arguments
-    if reference is None:
+    reference, listed = opened.lock.engine.arguments, opened.arguments()
+    if reference is None or listed is None:
         return
-    listed = ArgumentSchema.from_json(opened.read(reference), where=reference.path)
     other = [file.path for file in listed.files if (got := content.members.get(file.path)) is None or got != file]
     if other:
         raise DriftError(

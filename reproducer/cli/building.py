@@ -17,6 +17,7 @@ from reproducer.cli.front import (
     finish,
     ledger_of,
     open_store,
+    runtime_of,
 )
 from reproducer.errors import Outcome
 
@@ -65,22 +66,15 @@ def build(
     verbose: VerboseOption = False,
 ) -> None:
     """Build the runtime from its pinned sources and say which level was reached."""
-    from reproducer.build import build as construct
     from reproducer.cli.show import build_table
     from reproducer.documents.opened import open_lock
-    from reproducer.fetch import fetch as bring
-    from reproducer.fetch.indexes import Indexes
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    fetched = bring(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
-    runtime = construct(
-        opened, place, fetched, reporter=front.reporter, accepted=accepted, again=rebuild, offline=offline
-    )
-    receipt = runtime.receipt
+    receipt = runtime_of(front, opened, place, accepted, offline=offline, again=rebuild).receipt
     path = ledger_of(place, opened).add(receipt)
     front.emit(
         {

@@ -16,7 +16,9 @@ from reproducer.cli.front import (
     VerboseOption,
     YesOption,
     finish,
+    ledger_of,
     open_store,
+    runtime_of,
 )
 
 if TYPE_CHECKING:
@@ -88,13 +90,7 @@ def _storage(
         )
     accepted = front.accepted(place, opened, yes=yes)
     if python is None:
-        from reproducer.build import build
-        from reproducer.cli.front import ledger_of
-        from reproducer.fetch import fetch
-        from reproducer.fetch.indexes import Indexes
-
-        fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
-        runtime = build(opened, place, fetched, reporter=front.reporter, accepted=accepted, offline=offline)
+        runtime = runtime_of(front, opened, place, accepted, offline=offline)
         ledger_of(place, opened).add(runtime.receipt)
         python = runtime.python
     return probe_storage(python, folder, needs_of(opened.lock), reporter=front.reporter, deadline_s=deadline)

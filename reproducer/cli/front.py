@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from reproducer.build.runtime import Runtime
     from reproducer.cli.terminal import Terminal
     from reproducer.documents.opened import OpenedLock
     from reproducer.identity.policy import Policy
@@ -135,11 +136,28 @@ def open_store(folder: Path | None) -> "Store":
 
 
 def ledger_of(store: "Store", opened: "OpenedLock", *, policy: "Policy | None" = None) -> "Ledger":
-    """The receipts of this lock; evidence is made under the policy `commit`, so others lie in a folder of their own."""
+    """The receipts of this lock, or of its launches under another policy than `commit`."""
     from reproducer.ledger import Ledger
 
-    own = f"+{policy}" if policy is not None and policy.abi is not None else ""
-    return Ledger(store.root / "receipts" / f"{opened.digest}{own}")
+    return Ledger.of(store.root, opened.digest, policy="" if policy is None or policy.abi is None else str(policy))
+
+
+def runtime_of(
+    front: Front,
+    opened: "OpenedLock",
+    place: "Store",
+    accepted: Literal["asked", "--yes"],
+    *,
+    offline: bool,
+    again: bool = False,
+) -> "Runtime":
+    """The runtime of a lock, fetched and built where it is not there yet."""
+    from reproducer.build import build
+    from reproducer.fetch import fetch
+    from reproducer.fetch.indexes import Indexes
+
+    fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
+    return build(opened, place, fetched, reporter=front.reporter, accepted=accepted, again=again, offline=offline)
 
 
 def finish(outcome: Outcome) -> None:

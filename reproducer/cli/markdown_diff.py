@@ -5,16 +5,14 @@ no HTML, no link, no mention. There are no tables, because a hostile value could
 """
 
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING
 
-from reproducer.cli.show_diff import TOLD, printable, value_text
+from reproducer.cli.show_diff import TOLD, grouped, printable, value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reproducer.difference.diff import Change, Diff
-    from reproducer.identity.meaning import Consequence
 
 _MOST_LINES = 400
 _TICKS = re.compile("`+")
@@ -44,30 +42,22 @@ def _summary(diff: "Diff") -> "Iterator[str]":
     yield f"- **Rebuild:** {'the runtime must be built again' if diff.rebuild else 'not needed'}"
     gone = ", ".join(map(code, diff.invalidates))
     yield f"- **Evidence:** {f'no longer speaks: {gone}' if gone else 'nothing is taken away'}"
-    counts = [f"{len(list(each))} {consequence}" for consequence, each in groupby(diff.changes, _consequence)]
+    counts = [f"{count} {consequence}" for consequence, count, _ in grouped(diff)]
     yield f"- **Changes:** {', '.join(counts) or 'none, the two locks mean the same'}"
     for reason in diff.not_compared:
         yield f"- **Not compared:** {code(reason)}"
 
 
 def _sections(diff: "Diff") -> "Iterator[str]":
-    for consequence, changes in groupby(diff.changes, _consequence):
-        several = list(changes)
+    for consequence, count, by_reason in grouped(diff):
         yield ""
-        yield f"### {consequence} ({len(several)}): {TOLD[consequence][0]}"
-        by_reason: dict[str, list[Change]] = {}
-        for change in several:
-            by_reason.setdefault(change.reason, []).append(change)
+        yield f"### {consequence} ({count}): {TOLD[consequence][0]}"
         for reason, same in by_reason.items():
             yield ""
             yield _MARKS.sub(lambda mark: f"&#{ord(mark[0])};", printable(reason))
             yield ""
             for change in same:
                 yield from _change(change)
-
-
-def _consequence(change: "Change") -> "Consequence":
-    return change.consequence
 
 
 def _change(change: "Change") -> "Iterator[str]":

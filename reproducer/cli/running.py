@@ -1,7 +1,7 @@
 """`penny namespace`, `penny launch`, `penny stop`, `penny qualify`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,16 +21,15 @@ from reproducer.cli.front import (
     finish,
     ledger_of,
     open_store,
+    runtime_of,
 )
 from reproducer.errors import Outcome, RebuildError, UsageError
 
 if TYPE_CHECKING:
     from reproducer.boots import Boots
-    from reproducer.build.runtime import Runtime
     from reproducer.documents.opened import OpenedLock
     from reproducer.launch.server import Server
     from reproducer.ledger import Ledger
-    from reproducer.store import Store
 
 
 def namespace(
@@ -88,7 +87,7 @@ def launch(
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    runtime = _runtime(front, opened, place, accepted, offline=offline)
+    runtime = runtime_of(front, opened, place, accepted, offline=offline)
     if not runtime.receipt.is_the_locks:
         raise RebuildError(
             "the rebuilt runtime is not the one of the lock",
@@ -212,7 +211,7 @@ def qualify(
         raise UsageError(f"the lock has no suite {suite!r}", todo=f"its suite is {opened.lock.qualification.suite!r}")
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    runtime = _runtime(front, opened, place, accepted, offline=offline)
+    runtime = runtime_of(front, opened, place, accepted, offline=offline)
     ledger = ledger_of(place, opened)
     ledger.add(runtime.receipt)
     runs = place.root / "runs" / opened.digest
@@ -229,18 +228,6 @@ def qualify(
     passed = all(receipt.status != "failed" for receipt in receipts)
     front.emit({"receipts": [str(path) for path in paths], "passed": passed}, measure_table(receipts))
     finish(Outcome.HOLDS if passed else Outcome.QUALIFICATION_FAILED)
-
-
-def _runtime(
-    front: Front, opened: "OpenedLock", place: "Store", accepted: Literal["asked", "--yes"], *, offline: bool
-) -> "Runtime":
-    """The runtime of a lock, fetched and built where it is not there yet."""
-    from reproducer.build import build
-    from reproducer.fetch import fetch
-    from reproducer.fetch.indexes import Indexes
-
-    fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
-    return build(opened, place, fetched, reporter=front.reporter, accepted=accepted, offline=offline)
 
 
 def _record(front: Front, opened: "OpenedLock", boots: "Boots", path: Path) -> None:

@@ -9,6 +9,8 @@ from rich.text import Text
 from rich.tree import Tree
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from reproducer.difference.diff import Change, Diff
     from reproducer.identity.meaning import Consequence
 
@@ -28,21 +30,26 @@ _MOST_LINES = 60
 def shown(diff: "Diff") -> RenderableType:
     """Every change under its consequence and reason, then what they mean together."""
     parts: list[RenderableType] = []
-    for consequence, changes in groupby(diff.changes, key=lambda change: change.consequence):
-        several = list(changes)
+    for consequence, count, by_reason in grouped(diff):
         told, style = TOLD[consequence]
         tree = Tree(
-            wrapped(consequence, style).append(f" ({len(several)}) {told}", style="not bold default"), guide_style="dim"
+            wrapped(consequence, style).append(f" ({count}) {told}", style="not bold default"), guide_style="dim"
         )
-        by_reason: dict[str, list[Change]] = {}
-        for change in several:
-            by_reason.setdefault(change.reason, []).append(change)
         for reason, same in by_reason.items():
             branch = tree.add(wrapped(reason, "italic"))
             for change in same:
                 _detail(branch.add(_line(change)), change)
         parts.append(tree)
     return Group(*parts, _summary(diff))
+
+
+def grouped(diff: "Diff") -> "Iterator[tuple[Consequence, int, dict[str, list[Change]]]]":
+    """Each consequence, worst first, with how many changes have it, and the changes by their reason."""
+    for consequence, changes in groupby(diff.changes, key=lambda change: change.consequence):
+        by_reason: dict[str, list[Change]] = {}
+        for change in changes:
+            by_reason.setdefault(change.reason, []).append(change)
+        yield consequence, sum(map(len, by_reason.values())), by_reason
 
 
 def wrapped(text: str, style: str = "") -> Text:

@@ -86,21 +86,18 @@ def default_changes(
 
 def _read(a: Lock | OpenedLock, b: Lock | OpenedLock) -> "tuple[ArgumentSchema, ArgumentSchema] | str":
     """Both lists, or why there are not both."""
-    from reproducer.documents.arguments import ArgumentSchema
-
     found = []
     if not (isinstance(a, OpenedLock) and isinstance(b, OpenedLock)):
         return "only the locks were given, not the files beside them"
     if a.lock.engine.arguments is None and b.lock.engine.arguments is None:
         return "neither lock lists them"
     for which, opened in (("first", a), ("second", b)):
-        reference = opened.lock.engine.arguments
-        if reference is None:
-            return f"the {which} lock lists none"
         try:
-            schema = ArgumentSchema.from_json(opened.read(reference), where=reference.path)
+            schema = opened.arguments()
         except PennyError as error:
             return str(error)
+        if schema is None:
+            return f"the {which} lock lists none"
         if schema.engine != opened.lock.engine.kind:
             return f"the list of the {which} lock is one of {schema.engine}"
         found.append(schema)

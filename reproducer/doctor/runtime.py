@@ -24,7 +24,7 @@ def built_interpreter(opened: OpenedLock, store: Store, *, reporter: Reporter) -
     if not store.root.is_dir():
         return None
     lock = opened.lock
-    for receipt in reversed(Ledger(store.root / "receipts" / opened.digest).builds()):
+    for receipt in reversed(Ledger.of(store.root, opened.digest).builds()):
         wheels = [(package.filename, package.sha256) for package in receipt.packages]
         inputs = environment_inputs(lock.toolchain.python, wheels, compiled=True)
         key = product_key("environment", lock.platform, inputs)

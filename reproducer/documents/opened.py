@@ -6,11 +6,15 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Component, LocalSource, Lock
 from reproducer.documents.toml import read_document
 from reproducer.errors import DriftError, UnsafeInputError
+
+if TYPE_CHECKING:
+    from reproducer.documents.arguments import ArgumentSchema
 
 LARGEST_FILE = 64 << 20
 
@@ -41,6 +45,18 @@ class OpenedLock:
             DriftError: the file is missing, or its bytes are not those the lock pins.
         """
         return read_reference(self.folder, reference, where=str(self.path))
+
+    def arguments(self) -> "ArgumentSchema | None":
+        """What the lock's engine takes; None where the lock has no list of it.
+
+        Raises:
+            InvalidDocumentError: the list is malformed.
+            DriftError, UnsafeInputError: as `read`.
+        """
+        from reproducer.documents.arguments import ArgumentSchema
+
+        reference = self.lock.engine.arguments
+        return None if reference is None else ArgumentSchema.from_json(self.read(reference), where=reference.path)
 
     def check_files(self) -> int:
         """Check every file the lock names and return how many there are; raises as `read` does, for the first fault."""

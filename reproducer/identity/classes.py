@@ -111,7 +111,7 @@ class Classes:
         """
         if argument not in self._requested:
             return None
-        field, requested = _field_of(self._engine, argument), self._requested[argument]
+        field, requested = effective_field(self._engine, argument), self._requested[argument]
         if field not in self._effective:
             return None
         if isinstance(requested, str) and requested.strip().casefold() == "auto":
@@ -178,12 +178,12 @@ def _launch(engine: str) -> Mapping[tuple[str, str], Meaning]:
     table = table_of(engine)
     return {
         **{("arguments", name): meaning for name, meaning in table.arguments.items()},
-        **{("effective", _field_of(engine, name)): meaning for name, meaning in table.arguments.items()},
+        **{("effective", effective_field(engine, name)): meaning for name, meaning in table.arguments.items()},
         **{("environment", name): meaning for name, meaning in table.variables.items()},
     }
 
 
-def _field_of(engine: str, argument: str) -> str:
+def effective_field(engine: str, argument: str) -> str:
     """The name of the effective value that an argument sets."""
     return field_of(argument) if engine == "sglang" else argument.replace("-", "_")
 

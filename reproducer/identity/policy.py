@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.opened import OpenedLock
-from reproducer.engines.sglang_arguments import field_of
 from reproducer.errors import InvalidDocumentError, UsageError
-from reproducer.identity.classes import rule
+from reproducer.identity.classes import effective_field, rule
 from reproducer.identity.factors import Factor, Path, typed
 from reproducer.identity.meaning import Meaning
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
@@ -99,16 +98,14 @@ def _is_source(path: Path, tools: AbstractSet[str]) -> bool:
 
 
 def _schema(opened: OpenedLock) -> "ArgumentSchema":
-    from reproducer.documents.arguments import ArgumentSchema
-
-    reference = opened.lock.engine.arguments
-    if reference is None:
+    schema = opened.arguments()
+    if schema is None:
         raise InvalidDocumentError(
             "lists no arguments of its engine, so a default that moved would not be seen",
             where=f"{opened.path}, key engine.arguments",
             todo="run `penny lock`, or use the policy `commit`",
         )
-    return ArgumentSchema.from_json(opened.read(reference), where=reference.path)
+    return schema
 
 
 def _defaults(reading: Reading, schema: "ArgumentSchema") -> Iterator[tuple[Path, Factor, Meaning]]:
@@ -121,7 +118,7 @@ def _defaults(reading: Reading, schema: "ArgumentSchema") -> Iterator[tuple[Path
     canonical = table_of(engine).canonical
     named = {canonical(name) for name, value in launch.arguments.items() if value is not False}
     for argument in schema.arguments:
-        known = {argument.field, field_of(argument.name)} & launch.effective.keys()
+        known = {argument.field, effective_field(engine, argument.name)} & launch.effective.keys()
         name = canonical(argument.name)
         unnamed = not known and not named & {name, *map(canonical, argument.aliases)}
         meaning = rule(("launch", "arguments", name), engine)

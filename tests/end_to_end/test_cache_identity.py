@@ -230,6 +230,9 @@ def test_other_weights_under_one_path(
     with launched(newcomer, tmp_path / "kv") as (url, _):
         right = ask(url)
     assert (right.storage, right.output) == (0, good[1].output)
+    (aside,) = (newcomer.store / "damaged").iterdir()
+    assert aside.name.startswith("checkpoint-")
+    shutil.rmtree(aside)
 
 
 def test_bytes_flipped_in_stored_pages(

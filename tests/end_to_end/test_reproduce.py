@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from reproducer.documents.opened import open_lock
+from reproducer.launch.supervised import AFTER_GRACE_S, GRACE_S
 from tests.end_to_end.newcomer import ROOT, Penny, copy_of_repository, servers_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.index]
@@ -92,7 +93,7 @@ def test_kill_minus_9_then_again(short: Penny, after: float) -> None:
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
     process.communicate()
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + GRACE_S + AFTER_GRACE_S
     while servers_of(short.store) and time.monotonic() < deadline:
         time.sleep(0.2)
     assert servers_of(short.store) == []

@@ -15,8 +15,9 @@ from reproducer.attest.predicate import (
     Result,
 )
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Artefact, Component, LocalSource, Lock
+from reproducer.documents.lock import Checkpoint, Component, Lock
 from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt
+from reproducer.documents.sources import Artefact, GitSource, LocalSource, Submodule
 from reproducer.ledger import AnyReceipt, receipt_name
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -59,20 +60,10 @@ def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dic
             "externalParameters": {
                 "lock": {"name": lock.name, "digest": {"sha256": receipt.lock_digest}},
                 "platform": lock.platform,
-                "toolchain": lock.toolchain.model_dump(mode="json"),
+                "toolchain": lock.toolchain.model_dump(mode="json", exclude_none=True),
                 "recipe": lock.build.model_dump(mode="json"),
                 "components": [_recipe(component) for component in lock.components],
-                "checkpoints": [
-                    {
-                        "name": checkpoint.name,
-                        "role": checkpoint.role,
-                        "conversion": {
-                            "arguments": list(checkpoint.conversion.arguments),
-                            "environment": checkpoint.conversion.environment,
-                        },
-                    }
-                    for checkpoint in lock.checkpoints
-                ],
+                "checkpoints": [_conversion(checkpoint) for checkpoint in lock.checkpoints],
             },
             "internalParameters": {
                 "python": receipt.python,
@@ -122,12 +113,16 @@ def _ordered(receipts: Iterable[AnyReceipt]) -> list[AnyReceipt]:
 
 def _recipe(component: Component) -> dict[str, Any]:
     """How one component is built, without what it is built from."""
-    return {
-        "name": component.name,
-        "kind": component.kind,
-        "build_environment": component.build_environment,
-        "variables": dict(component.variables),
-    }
+    said = {"name", "kind", "build_environment", "variables", "arguments", "architectures", "tools"}
+    return component.model_dump(mode="json", include=said, exclude_none=True)
+
+
+def _conversion(checkpoint: Checkpoint) -> dict[str, Any]:
+    """How one checkpoint is made from its source; by its name and role alone where the source is the files."""
+    said: dict[str, Any] = {"name": checkpoint.name, "role": checkpoint.role}
+    if checkpoint.conversion is None:
+        return said
+    return {**said, "conversion": checkpoint.conversion.model_dump(mode="json", include={"arguments", "environment"})}
 
 
 def _byproduct(receipt: BuildReceipt) -> dict[str, Any]:
@@ -146,6 +141,8 @@ def _dependencies(lock: Lock) -> Iterable[dict[str, Any]]:
         if isinstance(component.source, LocalSource):
             for file in component.source.files:
                 yield _file(file, {"role": "source", **used}, below=f"{component.source.path}/")
+        elif isinstance(component.source, GitSource):
+            yield from _repositories(component.source, used)
         else:
             yield _artefact(component.source, {"role": "source", **used})
         for patch in component.patches:
@@ -154,9 +151,24 @@ def _dependencies(lock: Lock) -> Iterable[dict[str, Any]]:
         yield _file(environment.pylock, {"role": "environment", "environment": environment.name})
     for checkpoint in lock.checkpoints:
         used = {"checkpoint": checkpoint.name}
-        member = {"member": checkpoint.source.member, "member_sha256": checkpoint.source.member_sha256}
-        yield _artefact(checkpoint.source, {"role": "checkpoint source", **used, **member})
-        yield _file(checkpoint.conversion.script, {"role": "conversion script", **used})
+        if checkpoint.made is None:
+            yield from (_file(file, {"role": "checkpoint file", **used}) for file in checkpoint.listed)
+            continue
+        source, conversion = checkpoint.made
+        member = {"member": source.member, "member_sha256": source.member_sha256}
+        yield _artefact(source, {"role": "checkpoint source", **used, **member})
+        yield _file(conversion.script, {"role": "conversion script", **used})
+
+
+def _repositories(source: GitSource, used: dict[str, str]) -> Iterable[dict[str, Any]]:
+    """A repository, its submodules and what was changed beside the commit (digests as SLSA names git objects)."""
+    every: list[tuple[str, GitSource | Submodule]] = [("", source), *((each.path, each) for each in source.submodules)]
+    for path, each in every:
+        said = {"uri": f"git+{each.url}@{each.commit}"} if each.url else {"name": path or "repository"}
+        annotations = {"role": "submodule" if path else "source", **used, **({"path": path} if path else {})}
+        yield {**said, "digest": {"gitCommit": each.commit, "gitTree": each.tree}, "annotations": annotations}
+    if source.changes is not None:
+        yield _file(source.changes, {"role": "local changes", **used})
 
 
 def _artefact(artefact: Artefact, annotations: dict[str, str]) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from reproducer.build.archives import settle, unpack_sdist
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.patching import apply_series
 from reproducer.documents.base import FileReference, shown
-from reproducer.documents.lock import Build, Component, LocalSource
+from reproducer.documents.lock import Build, Component
 from reproducer.documents.receipts import Isolation
+from reproducer.documents.sources import LocalSource, SdistSource
 from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError
 
 Read = Callable[[FileReference], bytes]
@@ -64,10 +65,12 @@ def prepare_source(component: Component, *, sdist: Path | None, read: Read, fold
     if isinstance(source, LocalSource):
         tree = folder / component.name
         _copy_local(source, tree, read=read, where=component.name)
-    else:
+    elif isinstance(source, SdistSource):
         if sdist is None:
             raise InvalidDocumentError("has a source distribution that was not fetched", where=component.name)
         tree = unpack_sdist(sdist, folder, name=source.filename, epoch=epoch)
+    else:
+        raise InvalidDocumentError(f"cannot be unpacked from a source of the kind {source.kind}", where=component.name)
     apply_series(tree, [(patch.path, read(patch)) for patch in component.patches])
     settle(tree, epoch)
     return tree

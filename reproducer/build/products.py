@@ -15,16 +15,17 @@ from reproducer.build.component import BuiltWheel, Read, build_component
 from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
 from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
 from reproducer.canonical import canonical_bytes, content_digest
-from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Artefact, Build, Checkpoint, Component, SdistSource, Toolchain
+from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, Toolchain
 from reproducer.documents.receipts import Isolation, TreeDigest
-from reproducer.errors import DriftError, NotCheckedError, RebuildError
+from reproducer.documents.sources import Artefact, SdistSource
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, RebuildError
 from reproducer.progress import Reporter
 from reproducer.store import Store
 from reproducer.store.hashing import hash_tree, tree_digest
 from reproducer.store.layout import private_folder
 
 _RECORD = "record.json"
+_DECIDES = {"name", "source", "patches", "variables", "arguments", "architectures", "tools"}
 
 
 @dataclass(frozen=True)
@@ -168,9 +169,9 @@ class Workshop:
         """
         inputs = {
             "version": 1,
-            "component": component.model_dump(mode="json", include={"name", "source", "patches", "variables"}),
+            "component": component.model_dump(mode="json", include=_DECIDES, exclude_none=True),
             "recipe": self.recipe.model_dump(mode="json"),
-            "toolchain": self.toolchain.model_dump(mode="json"),
+            "toolchain": self.toolchain.model_dump(mode="json", exclude_none=True),
             "environment": sorted([each.filename, each.sha256] for each in environment),
         }
 
@@ -193,8 +194,10 @@ class Workshop:
 
     def build(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltWheel:
         """Build a component in this folder, whatever the store holds; raises as `component` does."""
-        tools = self.environment(component.build_environment, environment)
         source = component.source
+        if component.build_environment is None:
+            raise InvalidDocumentError("names no build environment", where=f"components.{component.name}")
+        tools = self.environment(component.build_environment, environment)
         sdist = (
             self.store.verified(source.sha256, source.size, what=source.filename)
             if isinstance(source, SdistSource)
@@ -220,7 +223,7 @@ class Workshop:
 
     def checkpoint(
         self, checkpoint: Checkpoint, environment: Sequence[Artefact], *, compare: bool = True
-    ) -> tuple[Product, dict[str, FileReference]]:
+    ) -> tuple[Product, dict[str, CheckpointFile]]:
         """The folder of a checkpoint, converted now or taken from the store; it is the product's `checkpoint`.
 
         Args:
@@ -232,7 +235,9 @@ class Workshop:
             DriftError: the files are not those of the lock; names each.
             RebuildError, UnsafeInputError: as `convert_checkpoint`.
         """
-        source, conversion = checkpoint.source, checkpoint.conversion
+        if checkpoint.made is None:
+            raise InvalidDocumentError("names no conversion", where=f"checkpoints.{checkpoint.name}")
+        source, conversion = checkpoint.made
         inputs = {
             "version": 1,
             "source": source.model_dump(mode="json"),
@@ -258,12 +263,12 @@ class Workshop:
             # The source can be had from the wheel again.
             shutil.rmtree(work / "conversion")
             return {
-                "files": [each.model_dump() for each in converted.files.values()],
+                "files": [each.model_dump(exclude_none=True) for each in converted.files.values()],
                 "isolation": converted.isolation.model_dump(),
             }
 
         def serves(_folder: Path, record: Mapping[str, Any]) -> bool:
-            return not compare or {each.path: each for each in checkpoint.files} == _files(record)
+            return not compare or {each.path: each for each in checkpoint.listed} == _files(record)
 
         product = self.product("checkpoint", inputs, make, label=f"checkpoint {checkpoint.name}", usable=serves)
         files = _files(product.record)
@@ -287,8 +292,8 @@ def environment_inputs(python: str, wheels: Iterable[tuple[str, str]], *, compil
     }
 
 
-def _files(record: Mapping[str, Any]) -> dict[str, FileReference]:
-    return {each["path"]: FileReference.model_validate(each) for each in record["files"]}
+def _files(record: Mapping[str, Any]) -> dict[str, CheckpointFile]:
+    return {each["path"]: CheckpointFile.model_validate(each) for each in record["files"]}
 
 
 def _runs(folder: Path, record: Mapping[str, Any]) -> bool:

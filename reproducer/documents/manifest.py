@@ -15,14 +15,20 @@ from reproducer.documents.base import (
     Text,
 )
 from reproducer.documents.lock import (
+    Architecture,
     ArgumentName,
     ArgumentValue,
+    ComponentKind,
+    EngineKind,
+    Hardware,
     Measure,
+    ModuleName,
     Platform,
     PythonMinor,
     Readiness,
     Role,
 )
+from reproducer.documents.sources import HubRepository
 
 Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9]", max_length=512)]
 Specifier = Annotated[str, Field(pattern=r"^[<>=!~0-9][^\s]*$", max_length=128)]
@@ -43,6 +49,49 @@ class LocalRequest(Part):
     path: RelativePath
 
 
+class WheelRequest(Part):
+    """A wheel on a package index that is taken as its publisher built it; `version` is a version or a range."""
+
+    kind: Literal["wheel"]
+    project: ProjectName
+    version: Specifier
+
+
+class GitRequest(Part):
+    """A git repository.
+
+    Attributes:
+        url: an address, or the path of a repository on this machine (relative to the lock's folder, or `file://`).
+        ref: a branch, a tag or a full commit.
+        subfolder: the folder in it that is built.
+        changes: lock what the working tree of a local repository holds beside the commit, as a patch.
+    """
+
+    kind: Literal["git"]
+    url: Annotated[Text, Field(min_length=1, max_length=2048)]
+    ref: Annotated[Text, Field(min_length=1, max_length=256)]
+    subfolder: RelativePath | None = None
+    changes: bool = False
+
+
+class HubRequest(Part):
+    """A model repository on a Hugging Face hub.
+
+    Attributes:
+        revision: a branch, a tag or a full commit.
+        ignore: files that are left out, as shell patterns.
+        pickles: files that may be pickles, by name; any other one is refused, for loading it runs code.
+        digests: `unknown` where only the revision is to be locked.
+    """
+
+    kind: Literal["hub"]
+    repository: HubRepository
+    revision: Annotated[Text, Field(min_length=1, max_length=256)] = "main"
+    ignore: tuple[Text, ...] = ()
+    pickles: tuple[RelativePath, ...] = ()
+    digests: Literal["known", "unknown"] = "known"
+
+
 class WheelMemberRequest(Part):
     """A file inside a wheel on a package index."""
 
@@ -56,11 +105,14 @@ class ComponentRequest(Part):
     """One thing to build: the engine or a library beside it."""
 
     name: Slug
-    kind: Literal["wheel"] = "wheel"
-    source: Annotated[SdistRequest | LocalRequest, Field(discriminator="kind")]
+    kind: ComponentKind = "wheel"
+    source: Annotated[SdistRequest | WheelRequest | GitRequest | LocalRequest, Field(discriminator="kind")]
     patches: tuple[RelativePath, ...] = ()
-    build_environment: Slug = "build"
+    build_environment: Slug | None = None
     variables: dict[EnvironmentName, Text] = {}
+    arguments: tuple[Text, ...] | None = None
+    architectures: tuple[Architecture, ...] | None = None
+    jobs: Annotated[int, Field(ge=1, le=4096)] | None = None
 
 
 class EnvironmentRequest(Part):
@@ -85,15 +137,15 @@ class CheckpointRequest(Part):
 
     name: Slug
     role: Role
-    source: WheelMemberRequest
-    conversion: ConversionRequest
+    source: Annotated[WheelMemberRequest | HubRequest, Field(discriminator="kind")]
+    conversion: ConversionRequest | None = None
     trust_remote_code: bool = False
 
 
 class EngineRequest(Part):
     """Which component is the server, and how penny talks to it."""
 
-    kind: Literal["sglang"]
+    kind: EngineKind
     component: Slug
 
 
@@ -104,11 +156,19 @@ class BuildRequest(Part):
 
 
 class LaunchRequest(Part):
-    """Argument list and environment of the server; `{checkpoint.target}`, `{namespace}` are filled in by penny."""
+    """Argument list and environment of the server; `{checkpoint.target}`, `{namespace}` are filled in by penny.
 
-    module: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
+    Attributes:
+        module: the module that the runtime's interpreter runs; None for a program.
+        program: the program that is run instead: `{component.NAME}/bin/PROGRAM`.
+        files: files beside the lock that the server reads, by the name of their placeholder `{file.NAME}`.
+    """
+
+    module: ModuleName | None = None
+    program: Text | None = None
     arguments: dict[ArgumentName, ArgumentValue]
     environment: dict[EnvironmentName, Text] = {}
+    files: dict[Slug, RelativePath] = {}
     readiness: Readiness = Readiness()
 
 
@@ -137,6 +197,9 @@ class Manifest(Document):
     platform: Platform
     python: PythonMinor
     compiler: Text = "unknown"
+    cuda: Text | None = None
+    driver: Text | None = None
+    hardware: Hardware | None = None
     engine: EngineRequest
     build: BuildRequest = BuildRequest()
     components: tuple[ComponentRequest, ...]

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Component, LocalSource, Lock
+from reproducer.documents.lock import Component, Lock
+from reproducer.documents.sources import GitSource, LocalSource
 from reproducer.documents.toml import read_document
 from reproducer.errors import DriftError, UnsafeInputError
 
@@ -70,19 +71,23 @@ def references(lock: Lock) -> tuple[FileReference, ...]:
     """Every file that travels beside the lock, by path; local sources relative to the lock's folder as well."""
     named = [each for component in lock.components for each in _of_component(component)]
     named += [environment.pylock for environment in lock.environments]
-    named += [checkpoint.conversion.script for checkpoint in lock.checkpoints]
-    named += [each for each in (lock.engine.arguments, lock.qualification.reference) if each is not None]
+    named += [checkpoint.conversion.script for checkpoint in lock.checkpoints if checkpoint.conversion is not None]
+    named += (lock.launch.files or {}).values()
+    alone = (lock.engine.arguments, lock.qualification.reference, lock.adopted.environment if lock.adopted else None)
+    named += [each for each in alone if each is not None]
     found = {(each.path, each.sha256): each for each in reversed(named)}  # the first of equals is the one that counts
     return tuple(found[key] for key in sorted(found))
 
 
 def _of_component(component: Component) -> Iterator[FileReference]:
-    """The files of a local source, patches and lists of members."""
+    """The files of a local source, local changes, patches and lists of members."""
     source = component.source
+    if isinstance(source, GitSource) and source.changes is not None:
+        yield source.changes
     if isinstance(source, LocalSource):
         yield from (file.model_copy(update={"path": f"{source.path}/{file.path}"}) for file in source.files)
     yield from component.patches
-    yield from (output.members for output in component.outputs)
+    yield from (output.members for output in component.wheels)
 
 
 def read_reference(folder: Path, reference: FileReference, *, where: str) -> bytes:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError
 from reproducer.fetch.locate import path_of
 from reproducer.fetch.simple import Candidate

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import unquote, urlsplit
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError
 from reproducer.fetch.indexes import Indexes, redacted
 from reproducer.fetch.simple import ACCEPT, LARGEST_PAGE, Candidate, filename_of, read_page

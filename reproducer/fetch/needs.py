@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from reproducer.documents.lock import Artefact, SdistSource
 from reproducer.documents.opened import OpenedLock
+from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.obtain import Choices, fetch_artefacts
@@ -55,9 +55,8 @@ def fetch(
         NotCheckedError: files that could not be had, all in one error; another platform; disk full.
     """
     lock = opened.lock
-    sources = [
-        _plain(component.source) for component in lock.components if isinstance(component.source, SdistSource)
-    ] + [_plain(checkpoint.source) for checkpoint in lock.checkpoints]
+    named = [*(component.source for component in lock.components), *(each.source for each in lock.checkpoints)]
+    sources = [_plain(source) for source in named if isinstance(source, Artefact)]
     environments: dict[str, tuple[Choices, ...]] = {}
     for environment in lock.environments:
         where = str(opened.folder / environment.pylock.path)

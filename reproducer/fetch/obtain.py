@@ -7,7 +7,7 @@ from itertools import chain
 from threading import Lock
 from typing import TypeVar
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError, Outcome, PennyError
 from reproducer.fetch.download import MismatchError, NoBytesError, Transfer
 from reproducer.fetch.indexes import Indexes

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 from pydantic import ValidationError
 
 from reproducer.documents.base import shown
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, NotCheckedError
 from reproducer.fetch.hosts import marker_environment, ranks

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import NotCheckedError, UsageError
 from reproducer.fetch.hosts import ranks
 from reproducer.fetch.indexes import Indexes

@@ -38,18 +38,27 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("name", "cosmetic", "what people call it"),
     ("manifest", "cosmetic", "where its manifest lies"),
     ("platform", "cache-identity", "machine code and rounding differ between platforms"),
+    ("toolchain/driver", "operational", "the oldest driver that serves; which one runs is a fact of the host"),
     ("toolchain/*", "cache-identity", "what compiles and runs the code that computes the pages"),
+    ("hardware/memory_gb", "performance", "how many pages fit, not what is in one"),
+    ("hardware/power_limit_w", "performance", "how fast, not what is computed"),
     ("engine/arguments/**", "cosmetic", "a list read from the engine's source, which is pinned itself"),
     ("engine/*", "cache-identity", "which code names and lays out the pages"),
     ("build/source_date_epoch", "build", "times in archives; the normalised content has a digest of its own"),
     ("build/*", "cache-identity", "part of the recipe of the code that computes the pages"),
     ("components/*/source/path", "cosmetic", _PLACE),
+    ("components/*/source/url", "operational", "from where a commit comes does not matter, its name is its content"),
+    ("components/*/source/submodules/*/url", "operational", "from where a commit comes does not matter"),
+    ("components/*/source/lfs/*/size", "cosmetic", _SIZE),
+    ("components/*/source/changes/path", "cosmetic", _PLACE),
+    ("components/*/source/changes/size", "cosmetic", _SIZE),
     ("components/*/source/size", "cosmetic", _SIZE),
     ("components/*/source/files/*/size", "cosmetic", _SIZE),
     ("components/*/source/**", "cache-identity", _CODE),
     ("components/*/patches/*/path", "cosmetic", _PLACE),
     ("components/*/patches/*/size", "cosmetic", _SIZE),
     ("components/*/patches/**", "cache-identity", _CODE),
+    ("components/*/jobs", "operational", "how many steps of a build run at once"),
     ("components/*/outputs/*/members/**", "cosmetic", "a list made from the output, to name differences with"),
     ("components/*/outputs/*/size", "cosmetic", _SIZE),
     ("components/*/outputs/*/sha256", "build", "packing and times of the archive; its content has a digest of its own"),
@@ -62,6 +71,7 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("environments/*/pylock/sha256", "cache-identity", _PACKAGES),
     ("checkpoints/*/source/**", "build", _CONVERSION),
     ("checkpoints/*/conversion/**", "build", _CONVERSION),
+    ("checkpoints/*/files/*/blob", "cosmetic", "a second name of the content that the digest beside it fixes"),
     ("checkpoints/*/files/*/size", "cosmetic", _SIZE),
     ("checkpoints/*/files/tokenizer_config.json/sha256", "behaviour", _TEXT),
     ("checkpoints/*/files/chat_template.jinja/sha256", "behaviour", _TEXT),
@@ -73,6 +83,14 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("checkpoints/*/files/**", "cache-identity", _FILES),
     ("checkpoints/*/name", "cache-identity", "it stands in the namespace's name"),
     ("checkpoints/**", "cache-identity", "how the checkpoint is read shapes every page"),
+    ("adopted/distributions", "cosmetic", "a count of what the digest beside it fixes"),
+    ("adopted/environment/path", "cosmetic", _PLACE),
+    ("adopted/environment/size", "cosmetic", _SIZE),
+    ("adopted/environment/sha256", "cache-identity", _PACKAGES),
+    ("launch/files/*/path", "cosmetic", _PLACE),
+    ("launch/files/*/size", "cosmetic", _SIZE),
+    ("launch/files/*/sha256", "cache-identity", "what the server reads beside its checkpoints"),
+    ("launch/program", "cache-identity", "which program serves"),
     ("launch/module", "cache-identity", "which program serves"),
     ("launch/readiness/**", "operational", "when the server counts as ready"),
     ("qualification/suite", "cosmetic", "what people call it"),
@@ -92,7 +110,8 @@ class Classes:
         canonical = table_of(lock.engine.kind).canonical
         self._requested = {canonical(name): value for name, value in lock.launch.arguments.items()}
         used = {component.build_environment for component in lock.components} | {RUNTIME_ENVIRONMENT}
-        self._converting = {each.conversion.environment for each in lock.checkpoints} - used
+        conversions = [each.conversion for each in lock.checkpoints]
+        self._converting = {each.environment for each in conversions if each is not None} - used
 
     def of(self, path: Path, factor: Factor) -> Meaning:
         """What a fact of this lock means."""

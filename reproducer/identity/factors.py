@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel
 
 from reproducer.documents.base import shown
-from reproducer.documents.lock import LocalSource, Lock
+from reproducer.documents.lock import Lock
+from reproducer.documents.sources import LocalSource
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.tables import table_of
 
@@ -27,11 +28,14 @@ _IDENTITY = {
     "components": "name",
     "environments": "name",
     "files": "path",
+    "lfs": "path",
     "measures": "id",
     "outputs": "filename",
+    "submodules": "path",
 }
 _ORDERED = ("patches", "thresholds")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_OF_CHECKPOINT = 3  # checkpoints, a role, a key
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -80,7 +84,7 @@ def flatten(lock: Lock) -> dict[Path, Factor]:
                 "the source names no file, so nothing says what it is", where=f"components.{component.name}.source"
             )
     for checkpoint in lock.checkpoints:
-        if not checkpoint.files:
+        if checkpoint.files == ():
             raise InvalidDocumentError(
                 "the checkpoint names no file, so nothing says what it is", where=f"checkpoints.{checkpoint.role}"
             )
@@ -117,7 +121,11 @@ def is_unknown(path: Path, factor: Factor) -> bool:
     values = factor.value if isinstance(factor.value, tuple) else (factor,)
     words = {each.value.strip().casefold() for each in values if each.kind == "text" and isinstance(each.value, str)}
     requested = path[:2] in (("launch", "arguments"), ("launch", "environment"))
-    return "auto" in words if requested else bool(words & {"auto", "unknown"}) and path[0] in ("launch", "toolchain")
+    if path[0] == "checkpoints":
+        return len(path) == _OF_CHECKPOINT and path[2] == "files"
+    if requested:
+        return "auto" in words
+    return bool(words & {"auto", "unknown"}) and path[0] in ("launch", "toolchain", "hardware")
 
 
 def typed(value: Any, *, digest: bool = False) -> Factor:

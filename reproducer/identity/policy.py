@@ -77,7 +77,8 @@ def derive_under(policy: Policy, opened: OpenedLock) -> Namespace:
     """
     reading = Reading(opened.lock)
     if policy.abi is not None:
-        tools = {component.build_environment for component in opened.lock.components} - {RUNTIME_ENVIRONMENT}
+        named = (component.build_environment for component in opened.lock.components)
+        tools = {name for name in named if name is not None} - {RUNTIME_ENVIRONMENT}
         for path in reading.facts:
             if _is_source(path, tools):
                 reading.meanings[path] = _VOUCHED

@@ -84,6 +84,8 @@ class Plan:
         """What is executed; host and port are penny's own."""
         arguments = self.engine.argument_list(self.launch, values=self.values)
         module = self.launch.module
+        if module is None:
+            raise InvalidDocumentError("the launch names no module", where="launch.module")
         return (str(self.python), "-m", module, *arguments, "--host", HOST, "--port", str(port))
 
     def variables(self, private: "Private") -> dict[str, str]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from reproducer.documents.base import shown
-from reproducer.documents.lock import Artefact, Environment
+from reproducer.documents.lock import Environment
+from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError
 from reproducer.fetch import fetch_artefacts, find_release, read_pylock, select
 from reproducer.locking.pylock_file import render_pylock

@@ -13,8 +13,8 @@ from packaging.utils import canonicalize_name
 
 from reproducer.build.environment import installer
 from reproducer.documents.base import shown
-from reproducer.documents.lock import Artefact
 from reproducer.documents.manifest import EnvironmentRequest
+from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError, NotCheckedError
 from reproducer.fetch.indexes import Indexes, redacted
 from reproducer.locking.releases import Releases

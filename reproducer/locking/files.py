@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from reproducer.documents.base import FileReference, shown
-from reproducer.documents.lock import LocalSource
+from reproducer.documents.sources import LocalSource
 from reproducer.errors import DriftError, UnsafeInputError
 
 LARGEST = 64 << 20

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Artefact, Build, Checkpoint, Component, Environment, Lock, Toolchain
+from reproducer.documents.lock import Build, Checkpoint, Component, Environment, Lock, Toolchain
 from reproducer.documents.opened import OpenedLock, open_lock
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, UsageError
 from reproducer.locking.pylock_file import packages_of
 
@@ -56,14 +57,14 @@ class Previous:
         """The checkpoint of that name."""
         return next((each for each in self.lock.checkpoints if each.name == name), None) if self.lock else None
 
-    def same_workshop(self, recipe: Build, toolchain: Toolchain, environment: Environment) -> bool:
-        """Whether things made in that environment would be made as they were."""
+    def same_workshop(self, recipe: Build, toolchain: Toolchain, environment: Environment | None) -> bool:
+        """Whether things made in that environment, or in none, would be made as they were."""
         lock = self.lock
         return (
             lock is not None
             and lock.build == recipe
             and lock.toolchain == toolchain
-            and self._environment(environment.name) == environment
+            and (environment is None or self._environment(environment.name) == environment)
         )
 
     def _environment(self, name: str) -> Environment | None:

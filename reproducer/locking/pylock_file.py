@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import tomlkit
 from pydantic import ValidationError
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError
 

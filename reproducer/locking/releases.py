@@ -10,7 +10,7 @@ from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.locate import Locator, path_of

@@ -17,10 +17,13 @@ from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
+from reproducer.locking.checkpoints import Checkpoints
+from reproducer.locking.components import Components
+from reproducer.locking.engine import EngineFacts
 from reproducer.locking.environments import Resolver, versions_of
 from reproducer.locking.files import read_inside, reference, reference_to
+from reproducer.locking.making import Making
 from reproducer.locking.previous import Previous
-from reproducer.locking.products import Maker
 from reproducer.locking.pylock_file import render_pylock
 from reproducer.locking.reasons import differences, package_differences
 from reproducer.locking.releases import Releases
@@ -29,7 +32,8 @@ from reproducer.locking.render import render_lock
 if TYPE_CHECKING:
     from reproducer.documents.arguments import ArgumentSchema
     from reproducer.documents.base import FileReference
-    from reproducer.documents.lock import ArgumentValue, Artefact, Checkpoint, Component
+    from reproducer.documents.lock import ArgumentValue, Checkpoint, Component
+    from reproducer.documents.sources import Artefact
     from reproducer.fetch.indexes import Indexes
     from reproducer.progress import Reporter
     from reproducer.store import Store
@@ -89,9 +93,9 @@ def lock(
     """
     manifest = read_document(Manifest, manifest_path, what="manifest")
     run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade, check)
-    with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, maker):
+    with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, making):
         try:
-            return run.locked(resolver, maker)
+            return run.locked(resolver, making)
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
             raise InvalidDocumentError("holds what no lock can carry", where=str(manifest_path), why=faults) from error
@@ -153,7 +157,7 @@ class _Run:
     @contextmanager
     def tools(
         self, store: "Store", indexes: "Indexes", reporter: "Reporter", *, accepted: bool, offline: bool
-    ) -> Iterator[tuple[Resolver, Maker]]:
+    ) -> Iterator[tuple[Resolver, Making]]:
         """What resolves and what makes, until the context ends."""
         manifest = self.manifest
         with (
@@ -171,7 +175,7 @@ class _Run:
                 where=self.manifest_path,
             )
             artefacts = Artefacts(store, indexes, reporter, manifest.python, manifest.platform, offline)
-            maker = Maker(
+            making = Making(
                 manifest=manifest,
                 root=self.root,
                 where=self.manifest_path,
@@ -183,29 +187,31 @@ class _Run:
                 upgrade=self.upgrade,
                 check=self.check,
             )
-            yield resolver, maker
+            yield resolver, making
 
-    def locked(self, resolver: Resolver, maker: Maker) -> Locked:
+    def locked(self, resolver: Resolver, making: Making) -> Locked:
         """The whole lock."""
         files: dict[str, bytes] = {}
         reasons: list[str] = []
         environments: dict[str, Environment] = {}
         for request in self.manifest.environments:
-            before = maker.previous.packages(request.name)
+            before = making.previous.packages(request.name)
             packages = resolver.resolve(request, before)
             environments[request.name] = self._environment(request, packages, files)
-            maker.environments[request.name] = (environments[request.name], packages)
-            if maker.previous.lock is not None:
+            making.environments[request.name] = (environments[request.name], packages)
+            if making.previous.lock is not None:
                 old, new = versions_of(before.values()), versions_of(packages.values())
                 reasons += package_differences(environments[request.name].pylock.path, old, new)
-        components = tuple(maker.component(request, files) for request in self.manifest.components)
-        checkpoints = tuple(maker.checkpoint(request) for request in self.manifest.checkpoints)
+        of_components, of_checkpoints = Components(making), Checkpoints(making)
+        facts = EngineFacts(making, of_components, of_checkpoints)
+        components = tuple(of_components.component(request, files) for request in self.manifest.components)
+        checkpoints = tuple(of_checkpoints.checkpoint(request) for request in self.manifest.checkpoints)
         engine = next(each for each in components if each.name == self.manifest.engine.component)
-        listed, schema = maker.arguments(engine, files)
+        listed, schema = facts.arguments(engine, files)
         parts = _Parts(tuple(environments.values()), components, checkpoints, listed, self._arguments(schema))
-        document = self._assembled(parts, maker)
-        reasons += maker.pending
-        return Locked(document, files, self._reasons(maker.previous.lock, document, files, reasons))
+        document = self._assembled(parts, facts)
+        reasons += making.pending
+        return Locked(document, files, self._reasons(making.previous.lock, document, files, reasons))
 
     def _environment(
         self, request: EnvironmentRequest, packages: "dict[str, tuple[Artefact, ...]]", files: dict[str, bytes]
@@ -236,7 +242,7 @@ class _Run:
             )
         return dict(sorted(canonical(schema, asked).items()))
 
-    def _assembled(self, parts: "_Parts", maker: Maker) -> Lock:
+    def _assembled(self, parts: "_Parts", facts: EngineFacts) -> Lock:
         manifest = self.manifest
         asked = manifest.qualification
         return Lock(
@@ -244,15 +250,16 @@ class _Run:
             name=manifest.name,
             manifest=self.manifest_path,
             platform=manifest.platform,
-            toolchain=maker.toolchain,
+            toolchain=facts.making.toolchain,
+            hardware=manifest.hardware,
             engine=Engine(
                 kind=manifest.engine.kind, component=manifest.engine.component, arguments=parts.engine_arguments
             ),
-            build=maker.recipe,
+            build=facts.making.recipe,
             components=parts.components,
             environments=parts.environments,
             checkpoints=parts.checkpoints,
-            launch=self._launch(parts, maker),
+            launch=self._launch(parts, facts),
             qualification=Qualification(
                 suite=asked.suite,
                 boots=asked.boots,
@@ -265,14 +272,16 @@ class _Run:
             ),
         )
 
-    def _launch(self, parts: "_Parts", maker: Maker) -> Launch:
+    def _launch(self, parts: "_Parts", facts: EngineFacts) -> Launch:
         """The launch with its persistent stores in the namespace and the values the engine must resolve it to."""
         asked = self.manifest.launch
         target = next(each for each in parts.checkpoints if each.role == "target")
         launch = Launch(
             module=asked.module,
+            program=asked.program,
             arguments=parts.arguments,
             environment=dict(sorted(asked.environment.items())),
+            files=self._launch_files(),
             effective={},
             readiness=asked.readiness,
         )
@@ -281,7 +290,12 @@ class _Run:
         except InvalidDocumentError as error:
             error.where = f"{self.manifest_path}, key {error.where}" if error.where else self.manifest_path
             raise
-        return launch.model_copy(update={"effective": maker.effective(target, launch)})
+        return launch.model_copy(update={"effective": facts.effective(target, launch)})
+
+    def _launch_files(self) -> "dict[str, FileReference] | None":
+        """The files that the server reads beside its checkpoints; None where there are none."""
+        named = sorted(self.manifest.launch.files.items())
+        return {name: reference_to(self.root, path, where=self.manifest_path) for name, path in named} or None
 
     def _reasons(self, before: Lock | None, after: Lock, files: dict[str, bytes], known: list[str]) -> tuple[str, ...]:
         if before is None:

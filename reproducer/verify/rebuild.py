@@ -36,7 +36,7 @@ def reached(expected: Output, built: BuiltOutput) -> Level:
 def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     built = {(output.component, output.filename): output for output in receipt.outputs}
     expected = {
-        (component.name, output.filename): output for component in lock.components for output in component.outputs
+        (component.name, output.filename): output for component in lock.components for output in component.wheels
     }
     faults = [
         f"{component} gave {name}, which the lock does not name" for component, name in sorted(built.keys() - expected)
@@ -119,7 +119,7 @@ def _hashes(pylock: bytes, where: str) -> dict[str, set[str]]:
 
 def _checkpoints(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     for checkpoint in lock.checkpoints:
-        expected = content_digest({file.path: file.sha256 for file in checkpoint.files})
+        expected = content_digest({file.path: file.sha256 for file in checkpoint.listed})
         tree = receipt.checkpoints.get(checkpoint.name) or receipt.checkpoints.get(checkpoint.role)
         faults = []
         if tree is None:

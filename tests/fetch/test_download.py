@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError, PennyError
 from reproducer.fetch import fetch_artefacts
 from reproducer.fetch.indexes import Indexes
@@ -29,7 +29,7 @@ Bring = Callable[..., Any]
 FETCH = """
 import json, resource, sys
 from pathlib import Path
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import PennyError
 from reproducer.fetch import fetch_artefacts
 from reproducer.fetch.indexes import Indexes

@@ -2,17 +2,20 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reproducer.documents.lock import Artefact, Lock
 from reproducer.documents.opened import OpenedLock, open_lock
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError
 from reproducer.fetch import fetch
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.web import Patience
 from reproducer.store import Store
+
+if TYPE_CHECKING:
+    from reproducer.documents.lock import Lock
 
 COMMITTED = Path(__file__).parents[2] / "penny.lock.toml"
 

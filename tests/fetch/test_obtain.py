@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError
 from reproducer.fetch import fetch_artefacts
 from reproducer.fetch.indexes import Indexes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.lock import Artefact
+from reproducer.documents.sources import Artefact
 from reproducer.errors import NotCheckedError, UsageError
 from reproducer.fetch import find_release
 from reproducer.fetch.indexes import Indexes

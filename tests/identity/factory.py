@@ -180,3 +180,61 @@ def make_lock(*edits: Edit) -> Lock:
     for edit in edits:
         edit(data)
     return lock_of(data)
+
+
+def whole_data() -> dict[str, Any]:
+    """The lock with every other kind of source, build and runtime beside those of the embedded default."""
+    data = lock_data()
+    commit, tree = "1" * 40, "2" * 40
+    data["toolchain"] |= {"cuda": "13.0", "driver": "580.65"}
+    data["hardware"] = {
+        "gpu": "Some GPU",
+        "count": 1,
+        "compute_capability": "9.0",
+        "memory_gb": 141,
+        "power_limit_w": 450,
+    }
+    data["adopted"] = {"environment": _file("locks/adopted.json"), "distributions": 200}
+    data["components"] += [
+        {
+            "name": "kernels",
+            "kind": "nvcc",
+            "source": {
+                "kind": "git",
+                "url": "https://git.example/kernels.git",
+                "commit": commit,
+                "tree": tree,
+                "subfolder": "csrc",
+                "submodules": [
+                    {"path": "third/part", "url": "https://git.example/part.git", "commit": "3" * 40, "tree": "4" * 40}
+                ],
+                "lfs": [{"path": "data/table.bin", "sha256": sha256("table"), "size": 5}],
+                "changes": _file("runtime/kernels.patch"),
+            },
+            "arguments": ["-O3", "a.cu"],
+            "architectures": ["sm_90", "compute_120"],
+            "jobs": 8,
+            "tools": {"nvcc": "13.0.88"},
+            "outputs": [
+                {
+                    "filename": "lib/kernels.cubin",
+                    "sha256": sha256("cubin"),
+                    "size": 9,
+                    "content_sha256": sha256("cubin content"),
+                    "device_code_sha256": sha256("sass"),
+                    "architectures": ["sm_90", "compute_120"],
+                }
+            ],
+        }
+    ]
+    data["checkpoints"] += [
+        {
+            "name": "words",
+            "role": "tokenizer",
+            "trust_remote_code": False,
+            "source": {"kind": "hub", "repository": "some/words", "revision": commit},
+            "files": [{**_file("tokenizer.model"), "blob": tree}],
+        }
+    ]
+    data["launch"]["files"] = {"nixl": _file("runtime/nixl.json")}
+    return data

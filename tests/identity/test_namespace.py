@@ -21,7 +21,7 @@ from reproducer.documents.opened import open_lock
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.factors import flatten, name_of
 from reproducer.identity.namespace import derive
-from tests.identity.factory import lock_data, lock_of, make_lock, sha256
+from tests.identity.factory import lock_of, sha256, whole_data
 
 ROOT = Path(__file__).parents[2]
 REPEATED = {"kv-cache-dtype": "kv_cache_dtype", "dtype": "dtype", "page-size": "page_size"}
@@ -31,10 +31,20 @@ NEUTRAL = [
     "format",
     "name",
     "manifest",
+    "toolchain.driver",
+    "hardware.memory_gb",
+    "hardware.power_limit_w",
+    "adopted.distributions",
+    "adopted.environment.path",
+    "adopted.environment.size",
     "engine.arguments.*",
     "build.source_date_epoch",
     "components.*.source.path",
+    "components.*.source.url",
+    "components.*.source.submodules.*.url",
+    "components.*.source.changes.path",
     "components.*.size",
+    "components.*.jobs",
     "components.*.patches.*.path",
     "components.*.outputs.*.sha256",
     "components.*.outputs.*.members.path",
@@ -46,6 +56,7 @@ NEUTRAL = [
     "checkpoints.*.source.*",
     "checkpoints.*.conversion.*",
     "checkpoints.*.files.*.size",
+    "checkpoints.*.files.*.blob",
     'checkpoints.*.files."generation_config.json".sha256',
     'checkpoints.*.files."tokenizer_config.json".sha256',
     "launch.arguments.dtype",
@@ -57,6 +68,8 @@ NEUTRAL = [
     "launch.arguments.enable-metrics",
     "launch.environment.OMP_WAIT_POLICY",
     "launch.environment.PYTHONWARNINGS",
+    "launch.files.*.path",
+    "launch.files.*.size",
     "launch.readiness.*",
     "qualification.*",
 ]
@@ -78,7 +91,7 @@ def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
     elif isinstance(value, tuple) and any(isinstance(each, BaseModel) for each in value):
         for index, inner in enumerate(value):
             yield from places(inner, (*place, index))
-    elif value != ():
+    elif value is not None and value != ():
         yield place, value
 
 
@@ -110,7 +123,7 @@ def other(value: Any) -> Any:
     raise AssertionError(value)
 
 
-LOCK = make_lock()
+LOCK = lock_of(whole_data())
 PLACES = {place: value for place, value in places(LOCK) if place[-1] != "role"}  # without a target there is no lock
 IDENTITY = {"name", "path", "filename", "id"}
 
@@ -329,6 +342,6 @@ def _toml(lock: Lock) -> str:
 
 def test_the_factory_gives_fresh_data() -> None:
     """Tests cannot disturb each other through it."""
-    lock_data()["name"] = "changed"
+    whole_data()["name"] = "changed"
 
-    assert lock_of(lock_data()) == LOCK
+    assert lock_of(whole_data()) == LOCK

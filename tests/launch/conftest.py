@@ -183,14 +183,14 @@ class Bench:
 
     def private(self) -> Path:
         """The private folder of the last launch; one that never was where there was none."""
-        if not (self.pages / "environment").exists():
+        if not (self.pages / "environment").exists() or not (self.pages / "environment").read_text():
             return self.folder / "never"
         return Path(self.seen()["environment"]["HOME"]).parent
 
-    def wait_for(self, name: str, seconds: float = 5.0) -> None:
+    def wait_for(self, name: str, seconds: float = 60.0) -> None:
         """Wait until the stand-in has written a file into the namespace."""
         deadline = time.monotonic() + seconds
-        while not (self.pages / name).exists():
+        while not ((self.pages / name).exists() and (self.pages / name).read_bytes().endswith(b"\n")):
             assert time.monotonic() < deadline, f"{name} did not appear"
             time.sleep(0.01)
 

@@ -11,8 +11,8 @@ from packaging.pylock import Pylock
 
 from reproducer.build.wheel_content import parse_members
 from reproducer.documents.arguments import ArgumentSchema
-from reproducer.documents.lock import LocalSource, SdistSource
 from reproducer.documents.opened import open_lock
+from reproducer.documents.sources import LocalSource, SdistSource
 from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.fetch import read_pylock
@@ -35,10 +35,11 @@ def test_everything_is_exact(locked_once: Any) -> None:
     assert [patch.path for patch in engine.patches] == ["runtime/engine/0001-answer.patch"]
     assert isinstance(kernels.source, LocalSource)
     assert [file.path for file in kernels.source.files] == ["backend.py", "kernels.py", "pyproject.toml"]
-    assert [file.path for file in opened.lock.target.files] == ["config.json", "model.safetensors"]
-    assert opened.lock.target.source.member_size == 64
+    assert [file.path for file in opened.lock.target.listed] == ["config.json", "model.safetensors"]
+    assert opened.lock.target.made is not None
+    assert opened.lock.target.made[0].member_size == 64
     assert [output.filename for output in engine.outputs] == ["engine-1.0-py3-none-any.whl"]
-    members = parse_members(opened.read(engine.outputs[0].members), where="members")
+    members = parse_members(opened.read(engine.wheels[0].members), where="members")
     assert "engine.py" in members
     assert opened.check_files() > 0
 

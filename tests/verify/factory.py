@@ -156,9 +156,9 @@ def build_receipt(opened: OpenedLock) -> BuildReceipt:
     )
     checkpoint = opened.lock.target
     tree = TreeDigest(
-        files=len(checkpoint.files),
-        bytes=sum(file.size for file in checkpoint.files),
-        sha256=content_digest({file.path: file.sha256 for file in checkpoint.files}),
+        files=len(checkpoint.listed),
+        bytes=sum(file.size for file in checkpoint.listed),
+        sha256=content_digest({file.path: file.sha256 for file in checkpoint.listed}),
     )
     return BuildReceipt(
         lock_digest=opened.digest,

@@ -4,6 +4,7 @@ Each fault is shown twice on the real engine: first as a start script has it, on
 with penny. Without it the engine reports hits, raises no error and answers from foreign bytes.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -239,18 +240,28 @@ def test_other_weights_under_one_path(
 def test_bytes_flipped_in_stored_pages(
     script: Script, good: tuple[Path, Answer], shared: Path, newcomer: Penny, tmp_path: Path
 ) -> None:
-    """The engine keeps no checksums and serves damaged pages as hits; in a sealed namespace they become misses."""
+    """The engine keeps no checksums and serves damaged pages as hits; in a sealed namespace they become misses.
+
+    `penny launch --seal`, ended by Ctrl-C, seals what its server wrote.
+    """
     assert damage(shared) > 0
     wrong = script.ask(shared)
     assert wrong.storage == STORED
     assert wrong.output != good[1].output
 
     kv = tmp_path / "kv"
-    with launched(newcomer, kv) as (url, up):
-        assert ask(url).storage == 0
-    sealed = newcomer("cache", "seal", up["namespace"], "--kv", str(kv), "--json")
-    assert sealed.code == 0, sealed.err
-    damaged = damage(kv / up["namespace"] / "pages")
+    process = newcomer.start("launch", "--seal", "--yes", "--offline", "--json", "--kv", str(kv))
+    assert process.stdout is not None
+    up = json.loads(process.stdout.readline())
+    assert ask(up["url"]).storage == 0
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 128 + signal.SIGINT, said
+    root = kv / up["namespace"]
+    written = sum(path.is_file() for path in (root / "pages").rglob("*"))
+    assert f"{written} pages of {up['namespace']} are sealed" in " ".join(said.split())
+    damaged = damage(root / "pages")
+    assert damaged == written
     checked = newcomer("cache", "verify", up["namespace"], "--kv", str(kv), "--json")
     assert checked.code == 65, checked.err
     with launched(newcomer, kv) as (url, _):

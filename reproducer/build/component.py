@@ -6,6 +6,7 @@ a work folder of fixed layout, and the result must not depend on where that fold
 
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
 
 from reproducer.build.archives import settle, unpack_sdist
 from reproducer.build.isolation import run_isolated, scrubbed
@@ -20,7 +22,7 @@ from reproducer.build.patching import apply_series
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.receipts import Isolation
-from reproducer.documents.sources import LocalSource, SdistSource
+from reproducer.documents.sources import LocalSource, SdistSource, WheelSource
 from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError
 
 Read = Callable[[FileReference], bytes]
@@ -35,12 +37,12 @@ class BuiltWheel:
 
     Attributes:
         path: the file.
-        isolation: how the build was kept apart.
+        isolation: how the build was kept apart; None for a wheel that was taken as it is, for which nothing ran.
         built_in: the folder it was built in, for normalising what names it.
     """
 
     path: Path
-    isolation: Isolation
+    isolation: Isolation | None
     built_in: Path
 
 
@@ -129,6 +131,37 @@ def build_component(
         what=f"the build of {component.name}",
     )
     return BuiltWheel(_only_wheel(out, component.name), isolation, work)
+
+
+def take_wheel(verified: Path, source: WheelSource, work: Path) -> BuiltWheel:
+    """A wheel that its publisher built, under its own name in a work folder: nothing is built, and nothing is run.
+
+    Args:
+        verified: the file, whose digest was just compared with the source's.
+        source: what the lock says of it.
+        work: an empty folder; the wheel lies in its `out`.
+
+    Raises:
+        InvalidDocumentError: its name is no wheel's, or that of another project or version.
+    """
+    try:
+        project, version, _, _ = parse_wheel_filename(source.filename)
+        same = project == canonicalize_name(source.project) and version == Version(source.version)
+    except (InvalidWheelFilename, InvalidVersion) as error:
+        raise InvalidDocumentError("is no wheel's file name", where=source.filename, why=str(error)) from error
+    if not same:
+        raise InvalidDocumentError(
+            f"is not the name of a wheel of {source.project} {source.version}", where=source.filename
+        )
+    work = work.resolve()
+    out = work / "out"
+    out.mkdir()
+    path = out / source.filename
+    try:
+        path.hardlink_to(verified)
+    except OSError:
+        shutil.copyfile(verified, path)
+    return BuiltWheel(path, None, work)
 
 
 def build_system(tree: Path, provided: Mapping[str, str], *, where: str) -> dict[str, object]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproducer.build.component import BuiltWheel, Read, build_component
+from reproducer.build.component import BuiltWheel, Read, build_component, take_wheel
 from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
 from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
 from reproducer.canonical import canonical_bytes, content_digest
 from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, Toolchain
 from reproducer.documents.receipts import Isolation, TreeDigest
-from reproducer.documents.sources import Artefact, SdistSource
+from reproducer.documents.sources import Artefact, SdistSource, WheelSource
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, RebuildError
 from reproducer.progress import Reporter
 from reproducer.store import Store
@@ -158,7 +158,7 @@ class Workshop:
         return self.product("environment", inputs, make, label=f"environment {name}", usable=_runs)
 
     def component(self, component: Component, environment: Sequence[Artefact]) -> tuple[Product, BuiltWheel]:
-        """The wheel of a component, built now or taken from the store.
+        """The wheel of a component, built now or taken from the store; one that is taken as it is is verified.
 
         Args:
             component: what to build; its outputs are not looked at.
@@ -182,19 +182,19 @@ class Workshop:
             return {
                 "wheel": built.path.relative_to(built.built_in).as_posix(),
                 "built_in": str(built.built_in),
-                "isolation": built.isolation.model_dump(),
+                **({} if built.isolation is None else {"isolation": built.isolation.model_dump()}),
             }
 
         product = self.product("wheel", inputs, make, label=f"component {component.name}")
-        record = product.record
-        wheel = BuiltWheel(
-            product.folder / record["wheel"], Isolation.model_validate(record["isolation"]), Path(record["built_in"])
+        return product, BuiltWheel(
+            product.folder / product.record["wheel"], isolation_of(product), Path(product.record["built_in"])
         )
-        return product, wheel
 
     def build(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltWheel:
         """Build a component in this folder, whatever the store holds; raises as `component` does."""
         source = component.source
+        if isinstance(source, WheelSource):
+            return take_wheel(self.store.verified(source.sha256, source.size, what=source.filename), source, work)
         if component.build_environment is None:
             raise InvalidDocumentError("names no build environment", where=f"components.{component.name}")
         tools = self.environment(component.build_environment, environment)
@@ -290,6 +290,12 @@ def environment_inputs(python: str, wheels: Iterable[tuple[str, str]], *, compil
         "compiled": compiled,
         "wheels": [list(each) for each in sorted(wheels)],
     }
+
+
+def isolation_of(product: Product) -> Isolation | None:
+    """How the step that made a product was kept apart; None where nothing was run to make it."""
+    stated = product.record.get("isolation")
+    return None if stated is None else Isolation.model_validate(stated)
 
 
 def _files(record: Mapping[str, Any]) -> dict[str, CheckpointFile]:

@@ -11,7 +11,7 @@ from packaging.utils import parse_wheel_filename
 from reproducer import __version__
 from reproducer.build.environment import Wheel, installer
 from reproducer.build.isolation import LOCALE, UMASK, weakest
-from reproducer.build.products import Product, Workshop, content_of
+from reproducer.build.products import Product, Workshop, content_of, isolation_of
 from reproducer.build.wheel_content import (
     WheelContent,
     compare_output,
@@ -236,8 +236,8 @@ def _installed(packages: Sequence[Artefact], built: Sequence[Wheel]) -> tuple[In
 
 
 def _isolation(products: Sequence[Product], epoch: int) -> Isolation:
-    """The weakest isolation of every step; `settings-only` where there was no step at all."""
-    steps = [Isolation.model_validate(each.record["isolation"]) for each in products]
+    """The weakest isolation of every step that ran something; `settings-only` where there was no step at all."""
+    steps = [found for each in products if (found := isolation_of(each)) is not None]
     none = Isolation(network="settings-only", umask=f"{UMASK:03o}", locale=LOCALE, source_date_epoch=epoch)
     return weakest(steps, none)
 

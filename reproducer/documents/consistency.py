@@ -44,6 +44,9 @@ def lock_faults(lock: Lock) -> Iterator[Fault]:
 def manifest_faults(manifest: "Manifest") -> Iterator[Fault]:
     """Every contradiction in a manifest."""
     yield from _shared(manifest)
+    known = sorted(type(manifest).model_fields)
+    for key in manifest.unknown or ():
+        yield from _named(re.split(r"[.\[]", key, maxsplit=1)[0], known, ("unknown", key))
 
 
 def _shared(document: "Lock | Manifest") -> Iterator[Fault]:

@@ -36,6 +36,7 @@ ArgumentValue = bool | int | float | Text | tuple[Text, ...]
 ParameterName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 ModuleName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")]
 Scalar = bool | int | float | Text
+ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")]
 
 
 class Output(Part):
@@ -131,12 +132,14 @@ class Toolchain(Part):
     Attributes:
         cuda: version of the CUDA toolkit; None where there is none.
         driver: the oldest driver that serves; None where none is needed.
+        tools: versions of other compilers and build tools that are wanted, by the program's name.
     """
 
     python: PythonMinor
     compiler: Text
     cuda: Text | None = None
     driver: Text | None = None
+    tools: dict[ToolName, Text] | None = None
 
 
 class Hardware(Part):

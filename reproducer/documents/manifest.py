@@ -1,4 +1,9 @@
-"""The manifest: what a person writes. Loose references are allowed; nothing here is exact until it is locked."""
+"""The manifest: what a person writes. Loose references are allowed; nothing here is exact until it is locked.
+
+One rule for what nobody knows: the word `unknown` may stand wherever a text may, a version, a reference, a revision, a
+repository, a Python included, and `[unknown]` names what is missing without a place of its own. Neither is ever
+resolved: `penny lock` names them all, and only what a lock itself may carry as `unknown` goes on into one.
+"""
 
 from typing import Annotated, Literal, Self
 
@@ -11,8 +16,10 @@ from reproducer.documents.base import (
     Part,
     ProjectName,
     RelativePath,
+    Sha256,
     Slug,
     Text,
+    Version,
 )
 from reproducer.documents.lock import (
     Architecture,
@@ -24,14 +31,16 @@ from reproducer.documents.lock import (
     Measure,
     ModuleName,
     Platform,
-    PythonMinor,
     Readiness,
     Role,
+    ToolName,
 )
 from reproducer.documents.sources import HubRepository
 
 Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9]", max_length=512)]
-Specifier = Annotated[str, Field(pattern=r"^[<>=!~0-9][^\s]*$", max_length=128)]
+Specifier = Annotated[str, Field(pattern=r"^([<>=!~0-9][^\s]*|unknown)$", max_length=128)]
+LoosePython = Annotated[str, Field(pattern=r"^(3\.[0-9]{1,2}|unknown)$")]
+UNKNOWN = "unknown"
 
 
 class SdistRequest(Part):
@@ -85,7 +94,7 @@ class HubRequest(Part):
     """
 
     kind: Literal["hub"]
-    repository: HubRepository
+    repository: HubRepository | Literal["unknown"]
     revision: Annotated[Text, Field(min_length=1, max_length=256)] = "main"
     ignore: tuple[Text, ...] = ()
     pickles: tuple[RelativePath, ...] = ()
@@ -101,8 +110,25 @@ class WheelMemberRequest(Part):
     member: RelativePath
 
 
+class Published(Part):
+    """What a publisher says of what they built from the same source; shown beside what is built here.
+
+    Attributes:
+        version: of the artefact, as it says itself.
+        sha256: of the wheel.
+    """
+
+    version: Version | None = None
+    sha256: Sha256 | None = None
+
+
 class ComponentRequest(Part):
-    """One thing to build: the engine or a library beside it."""
+    """One thing to build: the engine or a library beside it.
+
+    Attributes:
+        published: what its publisher built; the wheel that is built here is compared with it, and told where it is
+            another one.
+    """
 
     name: Slug
     kind: ComponentKind = "wheel"
@@ -113,6 +139,7 @@ class ComponentRequest(Part):
     arguments: tuple[Text, ...] | None = None
     architectures: tuple[Architecture, ...] | None = None
     jobs: Annotated[int, Field(ge=1, le=4096)] | None = None
+    published: Published | None = None
 
 
 class EnvironmentRequest(Part):
@@ -189,16 +216,23 @@ class QualificationRequest(Part):
 
 
 class Manifest(Document):
-    """`manifests/NAME.toml`, format `penny-manifest/1`."""
+    """`manifests/NAME.toml`, format `penny-manifest/1`.
+
+    Attributes:
+        tools: versions of compilers and build tools that are wanted, by the program's name.
+        published: what was published about the runtime and has no place in a lock; nothing is derived from it.
+        unknown: what is missing without a place of its own: the key below which it belongs, and what it is.
+    """
 
     format: Literal["penny-manifest/1"]
     name: Slug
     description: Text = ""
     platform: Platform
-    python: PythonMinor
+    python: LoosePython
     compiler: Text = "unknown"
     cuda: Text | None = None
     driver: Text | None = None
+    tools: dict[ToolName, Text] | None = None
     hardware: Hardware | None = None
     engine: EngineRequest
     build: BuildRequest = BuildRequest()
@@ -207,6 +241,8 @@ class Manifest(Document):
     checkpoints: tuple[CheckpointRequest, ...]
     launch: LaunchRequest
     qualification: QualificationRequest
+    published: dict[Slug, Text | tuple[Text, ...]] | None = None
+    unknown: dict[Text, Text] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

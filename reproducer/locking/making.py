@@ -57,7 +57,10 @@ class Making:
     def toolchain(self) -> Toolchain:
         """The Python, the compiler and the CUDA toolkit."""
         asked = self.manifest
-        return Toolchain(python=asked.python, compiler=asked.compiler, cuda=asked.cuda, driver=asked.driver)
+        tools = dict(sorted(asked.tools.items())) if asked.tools else None
+        return Toolchain(
+            python=asked.python, compiler=asked.compiler, cuda=asked.cuda, driver=asked.driver, tools=tools
+        )
 
     @property
     def workshop(self) -> Workshop:

@@ -186,7 +186,7 @@ def whole_data() -> dict[str, Any]:
     """The lock with every other kind of source, build and runtime beside those of the embedded default."""
     data = lock_data()
     commit, tree = "1" * 40, "2" * 40
-    data["toolchain"] |= {"cuda": "13.0", "driver": "580.65"}
+    data["toolchain"] |= {"cuda": "13.0", "driver": "580.65", "tools": {"nvcc": "13.0.48"}}
     data["hardware"] = {
         "gpu": "Some GPU",
         "count": 1,

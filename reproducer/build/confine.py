@@ -6,8 +6,8 @@ kernel kills everything in its process namespace. Where the kernel allows no nam
 together as far as an ordinary process can: children that lose their parent come to the watcher, which kills them
 too.
 
-Input on stdin: JSON with `argv`, `cwd`, `writable`, `network`, `parent`, `report` (a descriptor for one line of
-JSON).
+Input on stdin: JSON with `argv`, `cwd`, `writable`, `mounted`, `network`, `parent`, `report` (a descriptor for one
+line of JSON).
 """
 
 import contextlib
@@ -83,8 +83,11 @@ def set_read_only(path: str, *, on: bool) -> None:
     check(result, f"mount_setattr {path}")
 
 
-def arrange_files(writable: list[str]) -> None:
-    """Own `/proc` and `/dev/shm`, everything read-only but the given folders; OSError where the kernel cannot."""
+def arrange_files(writable: list[str], mounted: str | None) -> None:
+    """Own `/proc` and `/dev/shm`, everything read-only but the given folders; OSError where the kernel cannot.
+
+    The first of the folders is also seen under the path `mounted`.
+    """
     # Not in the watcher: it must keep the /proc in which its own children have the numbers it knows.
     check(libc.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
@@ -95,6 +98,9 @@ def arrange_files(writable: list[str]) -> None:
         writable = [*writable, "/dev/shm"]  # noqa: S108  the same
     for folder in writable:
         mount(folder, folder, "none", MS_BIND | MS_REC)
+    if mounted is not None:
+        mount(writable[0], mounted, "none", MS_BIND | MS_REC)
+        writable = [*writable, mounted]
     set_read_only("/", on=True)
     try:
         for folder in writable:
@@ -152,7 +158,7 @@ def run_init(plan: dict[str, Any], report: int, refused: str) -> NoReturn:
         if not refused:
             # Some kernels allow the other namespaces and no mounts; the network is what a build must not have.
             with contextlib.suppress(OSError):
-                arrange_files(plan["writable"])
+                arrange_files(plan["writable"], plan["mounted"])
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         facts = {"namespaces": not refused, "refused": refused}
         os.write(report, json.dumps(facts).encode() + b"\n")

@@ -72,6 +72,7 @@ def scrubbed(
         "HF_HUB_OFFLINE": "1",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",  # a repository on this machine is no input of a lock either
     }
 
 
@@ -85,6 +86,7 @@ def run_isolated(
     what: str,
     network: bool = False,
     namespaces: bool = True,
+    mounted: Path | None = None,
     timeout_s: float = LONGEST_STEP_S,
 ) -> Isolation:
     """Run one command to its end; when this returns or raises, none of its processes is left.
@@ -98,6 +100,8 @@ def run_isolated(
         what: what the step is, for errors: "the build of sglang".
         network: leave the network as it is.
         namespaces: False never asks the kernel for namespaces.
+        mounted: the folder that the command sees the first of `writable` under; `cwd` is then its path there. Where
+            the kernel allows no mounts, the command sees that folder as it is.
         timeout_s: the longest it may take, in seconds.
 
     Returns:
@@ -109,7 +113,8 @@ def run_isolated(
     """
     plan = {
         "argv": list(argv),
-        "cwd": str(cwd.resolve()),
+        "cwd": str(cwd.resolve() if mounted is None else cwd),
+        "mounted": None if mounted is None else str(mounted),
         "writable": [str(folder.resolve()) for folder in writable],
         "network": network,
         "namespaces": namespaces,
@@ -118,7 +123,7 @@ def run_isolated(
     receive, report = os.pipe()
     with os.fdopen(receive, "rb") as facts_file:
         try:
-            process = _start(cwd, env, log, report)
+            process = _start(cwd if mounted is None else writable[0], env, log, report)
         except OSError as error:
             os.close(report)
             raise NotCheckedError(f"{what} cannot be started", where=str(log), why=str(error)) from error

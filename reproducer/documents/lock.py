@@ -99,7 +99,7 @@ class Component(Part):
     arguments: tuple[Text, ...] | None = None
     architectures: tuple[Architecture, ...] | None = None
     jobs: Annotated[int, Field(ge=1, le=4096)] | None = None
-    tools: dict[Slug, Text] | None = None
+    tools: dict[ToolName, Text] | None = None
     outputs: tuple[Output | FileOutput, ...]
 
     @property

@@ -10,11 +10,11 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, TypeAdapter
 
 from reproducer.documents.base import Document, FileName, MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
-from reproducer.documents.lock import ParameterName, Scalar, Threshold
+from reproducer.documents.lock import Architecture, ParameterName, Scalar, Threshold
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
 Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
-Level = Literal["none", "inputs-identical", "content-identical", "bytes-identical"]
+Level = Literal["none", "inputs-identical", "device-code-identical", "content-identical", "bytes-identical"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # lowest first
 Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool"]
 ValueKind = Literal[
@@ -76,13 +76,21 @@ class Difference(Part):
 
 
 class BuiltOutput(Part):
-    """One output of one component, compared with what the lock expects."""
+    """One output of one component, compared with what the lock expects.
+
+    Attributes:
+        filename: name of a wheel, or path of another file below the component's folder.
+        device_code_sha256: digest of the device code alone; None where it has none or nobody asked.
+        architectures: what the device code in it is built for; None where it has none or nobody asked.
+    """
 
     component: Slug
-    filename: FileName
+    filename: RelativePath
     sha256: Sha256
     size: Size
     content_sha256: Sha256
+    device_code_sha256: Sha256 | None = None
+    architectures: tuple[Architecture, ...] | None = None
     level: Level
     differences: tuple[Difference, ...] = ()
 

@@ -1,0 +1,87 @@
+"""Where a build happens: under one path on every machine, so that no path of a machine reaches what comes out.
+
+Compilers write paths into debug information and derive names of symbols from them (nvcc does for everything in an
+anonymous namespace). So a build sees its work folder mounted over a folder that every machine has and builds do not
+need. Where the kernel allows no mounts, it sees the folder where it is.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reproducer.build.isolation import run_isolated, scrubbed
+from reproducer.build.wheel_content import BUILD_PATH
+from reproducer.errors import NotCheckedError, RebuildError
+
+_POINTS = (Path("/mnt"), Path("/srv"), Path("/media"))
+_PLAIN = re.compile(r"^[A-Za-z0-9_/.+-]+$")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A work folder as a build sees it.
+
+    Attributes:
+        work: the folder.
+        point: the path that it is seen under; the folder's own where nothing can be mounted.
+    """
+
+    work: Path
+    point: Path
+
+    @property
+    def mounted(self) -> Path | None:
+        """The path that the folder must be mounted over; None where it is seen as it is."""
+        return None if self.point == self.work else self.point
+
+    def path(self, name: str) -> Path:
+        """A path below the work folder, as the build sees it."""
+        return self.point / name
+
+    def outside(self, seen: Path) -> Path:
+        """The path of what the build sees under `seen`."""
+        return self.work / seen.relative_to(self.point)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What keeps the path out of what GCC and Clang write; nothing where a compiler would misread the path."""
+        if not _PLAIN.match(str(self.point)):
+            return ()
+        return (f"-ffile-prefix-map={self.point}={BUILD_PATH.decode()}",)
+
+
+def seen_folder(work: Path, needed: Sequence[Path]) -> Seen:
+    """A work folder under the first path that hides nothing that is needed and that the kernel lets be mounted over.
+
+    Args:
+        work: the folder, resolved.
+        needed: paths that a build reads outside of it, such as its tools.
+    """
+    kept = [work, *needed, *(each.resolve() for each in needed), Path(sys.executable).resolve(), Path(sys.prefix)]
+    for point in _POINTS:
+        if point.is_dir() and not point.is_symlink() and not any(each.is_relative_to(point) for each in kept):
+            return Seen(work, point if _can_be_mounted(work, point) else work)
+    return Seen(work, work)
+
+
+def _can_be_mounted(work: Path, point: Path) -> bool:
+    """Whether a step sees the work folder under the other path, by letting one look."""
+    with tempfile.TemporaryDirectory(prefix="look-", dir=work) as folder:
+        home = Path(folder)
+        look = f"import os, sys; sys.exit(not os.path.isdir({str(point / home.name)!r}))"
+        try:
+            run_isolated(
+                [sys.executable, "-I", "-S", "-c", look],
+                cwd=home,
+                env=scrubbed(home=home, epoch=0),
+                writable=[work],
+                log=home / "look.log",
+                what="looking where a build can happen",
+                mounted=point,
+            )
+        except (RebuildError, NotCheckedError):
+            return False
+    return True

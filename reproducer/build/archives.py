@@ -77,7 +77,7 @@ def member_path(name: str, *, where: str) -> PurePosixPath:
     return path
 
 
-class _Writer:
+class TreeWriter:
     """Writes members below one new folder and keeps count."""
 
     def __init__(self, folder: Path, *, where: str, epoch: int, limits: Limits, allowed: int) -> None:
@@ -279,7 +279,7 @@ def unpack_sdist(archive: Path, folder: Path, *, name: str, epoch: int, limits: 
         with _faults(name):
             allowed = limits.allowed(archive.stat().st_size)
             folder.mkdir(parents=True)
-            writer = _Writer(folder, where=name, epoch=epoch, limits=limits, allowed=allowed)
+            writer = TreeWriter(folder, where=name, epoch=epoch, limits=limits, allowed=allowed)
             unpack[ending](archive, writer)
             writer.finish()
         return _only_folder(folder, name)
@@ -295,7 +295,7 @@ def _only_folder(folder: Path, name: str) -> Path:
     return tops[0]
 
 
-def _unpack_tar(archive: Path, writer: _Writer) -> None:
+def _unpack_tar(archive: Path, writer: TreeWriter) -> None:
     where = writer.where
     # Headers count too: 1.5 KiB for each member that is allowed, beside the content itself.
     headers = 3 * 512 * writer.limits.members
@@ -331,7 +331,7 @@ def _unpack_tar(archive: Path, writer: _Writer) -> None:
                     )
 
 
-def _unpack_zip(archive: Path, writer: _Writer) -> None:
+def _unpack_zip(archive: Path, writer: TreeWriter) -> None:
     with zipfile.ZipFile(archive) as packed:
         for member in zip_members(packed, where=writer.where, limits=writer.limits):
             path = member_path(member.filename, where=writer.where)

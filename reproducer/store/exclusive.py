@@ -18,7 +18,7 @@ _LONGEST_PAUSE = 0.2
 
 
 @contextmanager
-def exclusive(path: Path, *, reporter: Reporter, what: str, stop: Event | None = None) -> Iterator[None]:
+def exclusive(path: Path, *, reporter: Reporter, what: str, stop: Event | None = None) -> Iterator[int]:
     """Hold `path` alone while the context is open; the file is gone afterwards.
 
     The lock is a flock on the open file, not the file: a holder that was killed holds nothing, and the file it left is
@@ -29,6 +29,9 @@ def exclusive(path: Path, *, reporter: Reporter, what: str, stop: Event | None =
         reporter: is told when another process has to be waited for.
         what: what is held, for that note.
         stop: once set, waiting ends.
+
+    Yields:
+        The open handle; a child that inherits it goes on holding the lock where this process is killed.
 
     Raises:
         NotCheckedError: the file cannot be made, or `stop` was set while waiting.
@@ -46,7 +49,7 @@ def exclusive(path: Path, *, reporter: Reporter, what: str, stop: Event | None =
         pause = min(pause * 1.5, _LONGEST_PAUSE)
         handle = take(path)
     try:
-        yield
+        yield handle
     finally:
         release(path, handle)
 

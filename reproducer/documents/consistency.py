@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Fault, shown
-from reproducer.documents.lock import ArgumentValue, Checkpoint, Component, Conversion, Environment, Launch, Lock
+from reproducer.documents.lock import (
+    ArgumentValue,
+    Checkpoint,
+    Component,
+    Conversion,
+    EngineKind,
+    Environment,
+    Launch,
+    Lock,
+)
 from reproducer.documents.sources import LocalSource
 
 if TYPE_CHECKING:  # whoever reads a lock needs no manifest
@@ -31,6 +40,8 @@ _CONVERSION_PLACEHOLDERS = ("source", "output")
 
 def lock_faults(lock: Lock) -> Iterator[Fault]:
     """Every contradiction in a lock."""
+    if lock.manifest is None and lock.adopted is None:
+        yield Fault(("manifest",), "missing: only a runtime that was found running has none")
     yield from _shared(lock)
     for index, component in enumerate(lock.components):
         place = ("components", index)
@@ -63,13 +74,15 @@ def _shared(document: "Lock | Manifest") -> Iterator[Fault]:
     yield from _unique([each.role for each in checkpoints], ("checkpoints",), "role")
     yield from _unique([each.id for each in document.qualification.measures], ("qualification", "measures"), "id")
     known = [each.name for each in environments]
-    if RUNTIME_ENVIRONMENT not in known:
+    adopted = getattr(document, "adopted", None) is not None
+    if RUNTIME_ENVIRONMENT not in known and not adopted:
         yield Fault(
             ("environments", 0), f"no environment is named {RUNTIME_ENVIRONMENT!r}: the server runs in that one"
         )
     if not any(each.role == "target" for each in checkpoints):
         yield Fault(("checkpoints", 0), "no checkpoint has the role 'target'")
-    yield from _named(document.engine.component, [each.name for each in components], ("engine", "component"))
+    if not adopted:  # the engine of an adopted runtime is one of its distributions
+        yield from _named(document.engine.component, [each.name for each in components], ("engine", "component"))
     for index, component in enumerate(components):
         yield from _built(component, known, ("components", index))
         patches = [each if isinstance(each, str) else each.path for each in component.patches]
@@ -82,7 +95,7 @@ def _shared(document: "Lock | Manifest") -> Iterator[Fault]:
         if (checkpoint.source.kind == "wheel-member") != (checkpoint.conversion is not None):
             why = "a file in a wheel needs a conversion" if checkpoint.conversion is None else "its source is the files"
             yield Fault((*place, "conversion"), why)
-    yield from _launch(document.launch, _placeholder_names(document))
+    yield from _launch(document.launch, document.engine.kind, _placeholder_names(document))
 
 
 def _placeholder_names(document: "Lock | Manifest") -> tuple[str, ...]:
@@ -145,9 +158,10 @@ def _conversion(conversion: "Conversion | ConversionRequest", place: tuple[int |
         yield from _host_path(argument, (*place, "arguments"))
 
 
-def _launch(launch: "Launch | LaunchRequest", known: Sequence[str]) -> Iterator[Fault]:
-    from reproducer.engines.sglang_arguments import REFUSED
+def _launch(launch: "Launch | LaunchRequest", engine: EngineKind, known: Sequence[str]) -> Iterator[Fault]:
+    from reproducer.engines.refused import REFUSED
 
+    refused = REFUSED[engine]
     if (launch.module is None) == (launch.program is None):
         yield Fault(("launch",), "either a module or a program is what serves")
     if launch.program is not None:
@@ -156,8 +170,8 @@ def _launch(launch: "Launch | LaunchRequest", known: Sequence[str]) -> Iterator[
             yield Fault(("launch", "program"), "must lie in a component: {component.NAME}/bin/PROGRAM")
     for flag, value in launch.arguments.items():
         place = ("launch", "arguments", flag)
-        if flag in REFUSED:
-            yield Fault(place, f"may not stand here: {REFUSED[flag]}")
+        if flag in refused:
+            yield Fault(place, f"may not stand here: {refused[flag]}")
         if value is False:
             yield Fault(place, "false says nothing: leave it out")
         for text in _texts(value):

@@ -149,7 +149,8 @@ class Hardware(Part):
         gpu: its name as the driver says it.
         compute_capability: such as `9.0`.
         memory_gb: of each GPU, in 10**9 bytes.
-        power_limit_w: of each GPU, in watts.
+        power_limit_w: of each GPU, in watts; the limit that holds.
+        requested_power_limit_w: the limit that was asked for, where that is known.
     """
 
     gpu: Text
@@ -157,6 +158,7 @@ class Hardware(Part):
     compute_capability: Text
     memory_gb: int | float | None = None
     power_limit_w: int | float | None = None
+    requested_power_limit_w: int | float | None = None
 
 
 class Adopted(Part):
@@ -165,10 +167,12 @@ class Adopted(Part):
     Attributes:
         environment: the list of distributions (`penny-environment/1`).
         distributions: how many.
+        observed: what was seen of the process and its machine (`penny-observation/1`); a record.
     """
 
     environment: FileReference
     distributions: Size
+    observed: FileReference | None = None
 
 
 class Conversion(Part):
@@ -294,11 +298,16 @@ class Qualification(Part):
 
 
 class Lock(Document):
-    """`penny.lock.toml`, format `penny-lock/1`; `digest` is the lock digest of the design."""
+    """`penny.lock.toml`, format `penny-lock/1`; `digest` is the lock digest of the design.
+
+    Attributes:
+        manifest: what it was locked from; None for a runtime that was found running.
+        adopted: the packages of a runtime that was found and not built. Its engine is one of them and no component.
+    """
 
     format: Literal["penny-lock/1"]
     name: Slug
-    manifest: RelativePath
+    manifest: RelativePath | None = None
     platform: Platform
     toolchain: Toolchain
     hardware: Hardware | None = None

@@ -73,7 +73,8 @@ def references(lock: Lock) -> tuple[FileReference, ...]:
     named += [environment.pylock for environment in lock.environments]
     named += [checkpoint.conversion.script for checkpoint in lock.checkpoints if checkpoint.conversion is not None]
     named += (lock.launch.files or {}).values()
-    alone = (lock.engine.arguments, lock.qualification.reference, lock.adopted.environment if lock.adopted else None)
+    adopted = (lock.adopted.environment, lock.adopted.observed) if lock.adopted else ()
+    alone = (lock.engine.arguments, lock.qualification.reference, *adopted)
     named += [each for each in alone if each is not None]
     found = {(each.path, each.sha256): each for each in reversed(named)}  # the first of equals is the one that counts
     return tuple(found[key] for key in sorted(found))

@@ -7,6 +7,7 @@ from typing import Any
 
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import Document
+from reproducer.documents.environment import AdoptedEnvironment, Observation
 from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.receipts import BuildReceipt, BundleIndex, FidelityReference, LaunchReceipt, MeasureReceipt
@@ -18,6 +19,8 @@ DOCUMENTS: dict[str, type[Document]] = {
     "manifest-1": Manifest,
     "lock-1": Lock,
     "arguments-1": ArgumentSchema,
+    "environment-1": AdoptedEnvironment,
+    "observation-1": Observation,
     "build-receipt-1": BuildReceipt,
     "launch-receipt-1": LaunchReceipt,
     "measure-receipt-1": MeasureReceipt,

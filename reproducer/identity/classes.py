@@ -12,7 +12,8 @@ from typing import NamedTuple
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import ArgumentValue, Lock, Scalar
 from reproducer.engines.interface import same
-from reproducer.engines.sglang_arguments import field_of, given, scalar
+from reproducer.engines.seen import scalar
+from reproducer.engines.sglang_arguments import field_of, given
 from reproducer.identity.factors import Factor, Path
 from reproducer.identity.meaning import Consequence, Meaning
 from reproducer.identity.tables import table_of
@@ -42,12 +43,14 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("toolchain/*", "cache-identity", "what compiles and runs the code that computes the pages"),
     ("hardware/memory_gb", "performance", "how many pages fit, not what is in one"),
     ("hardware/power_limit_w", "performance", "how fast, not what is computed"),
+    ("hardware/requested_power_limit_w", "performance", "how fast, not what is computed"),
     ("engine/arguments/**", "cosmetic", "a list read from the engine's source, which is pinned itself"),
     ("engine/*", "cache-identity", "which code names and lays out the pages"),
     ("build/source_date_epoch", "build", "times in archives; the normalised content has a digest of its own"),
     ("build/*", "cache-identity", "part of the recipe of the code that computes the pages"),
     ("components/*/source/path", "cosmetic", _PLACE),
     ("components/*/source/url", "operational", "from where a commit comes does not matter, its name is its content"),
+    ("components/*/source/asked", "cosmetic", "what the manifest said for the commit, which is pinned itself"),
     ("components/*/source/submodules/*/url", "operational", "from where a commit comes does not matter"),
     ("components/*/source/lfs/*/size", "cosmetic", _SIZE),
     ("components/*/source/changes/path", "cosmetic", _PLACE),
@@ -86,6 +89,7 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("adopted/distributions", "cosmetic", "a count of what the digest beside it fixes"),
     ("adopted/environment/path", "cosmetic", _PLACE),
     ("adopted/environment/size", "cosmetic", _SIZE),
+    ("adopted/observed/**", "cosmetic", "a record of what was seen beside the packages"),
     ("adopted/environment/sha256", "cache-identity", _PACKAGES),
     ("launch/files/*/path", "cosmetic", _PLACE),
     ("launch/files/*/size", "cosmetic", _SIZE),

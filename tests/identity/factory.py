@@ -193,8 +193,13 @@ def whole_data() -> dict[str, Any]:
         "compute_capability": "9.0",
         "memory_gb": 141,
         "power_limit_w": 450,
+        "requested_power_limit_w": 600,
     }
-    data["adopted"] = {"environment": _file("locks/adopted.json"), "distributions": 200}
+    data["adopted"] = {
+        "environment": _file("locks/adopted.json"),
+        "distributions": 200,
+        "observed": _file("locks/observed.json"),
+    }
     data["components"] += [
         {
             "name": "kernels",
@@ -202,6 +207,7 @@ def whole_data() -> dict[str, Any]:
             "source": {
                 "kind": "git",
                 "url": "https://git.example/kernels.git",
+                "asked": sha256("v1.0"),
                 "commit": commit,
                 "tree": tree,
                 "subfolder": "csrc",

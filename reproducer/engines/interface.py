@@ -1,12 +1,17 @@
 """What every engine adapter offers. An adapter runs nothing: it turns facts into facts."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
-from reproducer.documents.lock import ArgumentValue, Launch, Scalar
+from reproducer.documents.base import shown
+from reproducer.documents.lock import ArgumentValue, EngineKind, Launch, Scalar
+from reproducer.engines.refused import REFUSED
 from reproducer.errors import InvalidDocumentError
 
+_OURS = ("checkpoint.", "component.", "file.")
+Speech = Literal["sglang", "openai"]
 Source = Literal["server_info", "start-up log", "checkpoint config", "process"]
 
 
@@ -43,21 +48,55 @@ class Engine(ABC):
     Attributes:
         kind: the word by which a lock names it.
         info_endpoint: where the server tells what it resolved its arguments to.
+        more_endpoints: where it may tell more; one that is not there says nothing. Their answers stand in the facts
+            under their path.
+        info_hint: what the launch needs so that the server tells; empty where it always does.
+        ready_endpoint: what answers 200 once the server is ready, where the manifest names nothing else.
+        speech: how completions of token ids are asked for.
         machine_resolved: effective values that shape pages and that the engine chooses by the machine where nobody
             names them.
     """
 
-    kind: str
+    kind: EngineKind
     info_endpoint: str
+    more_endpoints: tuple[str, ...] = ()
+    info_hint: str = ""
+    ready_endpoint: str
+    speech: Speech
     machine_resolved: frozenset[str]
 
-    @abstractmethod
     def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:
-        """The arguments of the server's module, sorted by flag, placeholders filled from `values`."""
+        """The arguments of the server, sorted by flag, placeholders filled from `values`.
 
-    @abstractmethod
+        True is a bare flag, False leaves the flag out, a list gives several values.
+
+        Raises:
+            InvalidDocumentError: a flag that no lock may carry, a value that reads as an option, or a placeholder that
+                nothing fills.
+        """
+        refused = REFUSED[self.kind]
+        arguments: list[str] = []
+        for flag, value in sorted(launch.arguments.items()):
+            where = f"launch.arguments.{flag}"
+            if flag in refused:
+                raise InvalidDocumentError(f"--{flag} may not stand in a lock", where=where, why=refused[flag])
+            if value is False:
+                continue
+            arguments.append(f"--{flag}")
+            if value is True:
+                continue
+            texts = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
+            if any(_reads_as_option(text) for text in texts):
+                raise InvalidDocumentError(f"{shown(value)} reads as an option", where=where)
+            arguments.extend(filled(text, values, where=where) for text in texts)
+        return arguments
+
     def environment(self, launch: Launch, *, values: Mapping[str, str]) -> dict[str, str]:
-        """The lock's environment, placeholders filled from `values`."""
+        """The lock's environment with its placeholders filled; raises as `argument_list` does."""
+        return {
+            name: filled(text, values, where=f"launch.environment.{name}")
+            for name, text in sorted(launch.environment.items())
+        }
 
     @abstractmethod
     def expected_effective(
@@ -82,13 +121,20 @@ class Engine(ABC):
     def persistent_store(self, launch: Launch) -> tuple[StoreFolder, ...]:
         """Where the server keeps pages that outlive it; one whose place cannot be known is an InvalidDocumentError."""
 
-    @abstractmethod
     def wants_direct_io(self, launch: Launch) -> bool:
         """Whether the server opens its persistent pages with O_DIRECT."""
+        del launch
+        return False
 
-    @abstractmethod
     def wants_io_uring(self, launch: Launch) -> bool:
         """Whether the server moves its persistent pages through io_uring."""
+        del launch
+        return False
+
+    def untold(self, measure: str, launch: Launch) -> str:
+        """What the server of a launch does not tell and a measure needs; empty where nothing is known to be missing."""
+        del measure, launch
+        return ""
 
     @abstractmethod
     def phase(self, line: str) -> str | None:
@@ -97,6 +143,11 @@ class Engine(ABC):
     @abstractmethod
     def is_noise(self, line: str) -> bool:
         """Whether a log line says nothing about why a start failed."""
+
+
+def _reads_as_option(text: str) -> bool:
+    """Whether the engine's parser would take a value for a flag; a negative number is a value."""
+    return text.startswith("-") and re.fullmatch(r"-\d+(\.\d+)?", text) is None
 
 
 def filled(text: str, values: Mapping[str, str], *, where: str) -> str:
@@ -120,7 +171,7 @@ def filled(text: str, values: Mapping[str, str], *, where: str) -> str:
             parts.append(values[name])
             rest = remainder
             continue
-        if closing and (name.startswith("checkpoint.") or name == "namespace"):
+        if closing and (name.startswith(_OURS) or name == "namespace"):
             raise InvalidDocumentError(
                 f"nothing fills the placeholder {{{name}}}", where=where, why=f"known: {', '.join(sorted(values))}"
             )

@@ -1,18 +1,14 @@
 """The adapter for SGLang. Written for release 0.5.10.post1; what a later release adds is checked by its own name."""
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from reproducer.documents.base import shown
 from reproducer.documents.lock import ArgumentValue, Launch, Scalar
 from reproducer.engines import sglang_arguments as resolve
 from reproducer.engines import sglang_log, sglang_store
-from reproducer.engines.interface import Engine, Observed, Source, StoreFolder, filled, replaced
-from reproducer.errors import InvalidDocumentError
+from reproducer.engines.interface import Engine, Observed, StoreFolder
+from reproducer.engines.seen import NAME, Seen
 
-_LONGEST = 4096
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _YES = frozenset({"1", "true", "y", "yes"})
 _DIRECT = "SGLANG_HICACHE_NIXL_O_DIRECT"
 
@@ -22,6 +18,8 @@ class SGLang(Engine):
 
     kind = "sglang"
     info_endpoint = "/server_info"
+    ready_endpoint = "/health_generate"
+    speech = "sglang"
     machine_resolved = frozenset(
         {
             "attention_backend",
@@ -42,38 +40,6 @@ class SGLang(Engine):
             "quantization",
         }
     )
-
-    def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:
-        """The arguments of the server's module, sorted by flag.
-
-        True is a bare flag, False leaves the flag out, a list gives several values.
-
-        Raises:
-            InvalidDocumentError: a flag that no lock may carry, a value that reads as an option, or a placeholder that
-                nothing fills.
-        """
-        arguments: list[str] = []
-        for flag, value in sorted(launch.arguments.items()):
-            where = f"launch.arguments.{flag}"
-            if flag in resolve.REFUSED:
-                raise InvalidDocumentError(f"--{flag} may not stand in a lock", where=where, why=resolve.REFUSED[flag])
-            if value is False:
-                continue
-            arguments.append(f"--{flag}")
-            if value is True:
-                continue
-            texts = [str(each) for each in value] if isinstance(value, tuple) else [str(value)]
-            if any(_reads_as_option(text) for text in texts):
-                raise InvalidDocumentError(f"{shown(value)} reads as an option", where=where)
-            arguments.extend(filled(text, values, where=where) for text in texts)
-        return arguments
-
-    def environment(self, launch: Launch, *, values: Mapping[str, str]) -> dict[str, str]:
-        """The lock's environment with its placeholders filled; raises as `argument_list` does."""
-        return {
-            name: filled(text, values, where=f"launch.environment.{name}")
-            for name, text in sorted(launch.environment.items())
-        }
 
     def expected_effective(
         self,
@@ -108,7 +74,7 @@ class SGLang(Engine):
             found.update(resolve.storage_options(found.get("hicache_storage_backend_extra_config"), variables))
             if _DIRECT in variables:
                 found["hicache_storage_o_direct"] = variables[_DIRECT].lower() in _YES
-        return {name: value for name, value in sorted(found.items()) if _NAME.fullmatch(name) and value != "auto"}
+        return {name: value for name, value in sorted(found.items()) if NAME.fullmatch(name) and value != "auto"}
 
     def observed_effective(
         self,
@@ -121,7 +87,7 @@ class SGLang(Engine):
 
         `/server_info` repeats an `auto` for the cache's dtype, so only the log tells that one.
         """
-        seen = _Seen(values or {})
+        seen = Seen(values or {})
         for name, value in server_info.items():
             if name not in ("internal_states", "kv_cache_dtype", "quantization", "dtype"):
                 seen.put(name, value, "server_info")
@@ -168,29 +134,6 @@ class SGLang(Engine):
     def is_noise(self, line: str) -> bool:
         """Whether a log line says nothing about why a start failed."""
         return sglang_log.is_noise(line)
-
-
-class _Seen:
-    """Effective values so far; a later, better source replaces an earlier one."""
-
-    def __init__(self, paths: Mapping[str, str]) -> None:
-        self.paths = paths
-        self.found: dict[str, Observed] = {}
-
-    def put(self, name: Any, value: Any, source: Source) -> None:
-        """Keep a value that a receipt can carry, machine paths replaced; None says nothing."""
-        one = resolve.scalar(value)
-        if isinstance(one, str):
-            one = replaced(one, self.paths)
-            if len(one) > _LONGEST or "\0" in one:
-                return
-        if one is not None and isinstance(name, str) and _NAME.fullmatch(name):
-            self.found[name] = Observed(one, source)
-
-
-def _reads_as_option(text: str) -> bool:
-    """Whether the engine's parser would take a value for a flag; a negative number is a value."""
-    return text.startswith("-") and re.fullmatch(r"-\d+(\.\d+)?", text) is None
 
 
 def _model_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:

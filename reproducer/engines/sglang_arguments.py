@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from reproducer.documents.lock import ArgumentValue, Scalar
+from reproducer.engines.refused import REFUSED
+from reproducer.engines.seen import scalar
 
 # Flags whose field in the engine's ServerArgs has another name.
 FIELD_OF_FLAG = {
@@ -46,13 +48,6 @@ OPERATIONAL = {
     "log-level": "logging",
     "log-level-http": "logging",
     "prefill-round-robin-balance": "accepted and ignored by the engine",
-}
-
-# Flags that penny sets itself, or that would bring in settings no lock pins.
-REFUSED = {
-    "config": "it reads arguments from a file that the lock does not pin",
-    "host": "penny chooses it",
-    "port": "penny chooses it",
 }
 
 _NUMBERS = frozenset(
@@ -107,22 +102,11 @@ def dtype_name(name: str) -> str:
     return _DTYPES.get(plain, plain)
 
 
-def scalar(value: Any) -> Scalar | None:
-    """A value of `/server_info` or of an argument as one scalar: lists joined by commas, tables as JSON."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, list | tuple):
-        return ",".join(str(each) for each in value)
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return None
-
-
 def given(arguments: Mapping[str, ArgumentValue]) -> dict[str, Scalar]:
     """The arguments that are checked, by field; a bare flag is True, a false one is not given."""
     found: dict[str, Scalar] = {}
     for flag, value in arguments.items():
-        if flag in OPERATIONAL or flag in REFUSED or value is False:
+        if flag in OPERATIONAL or flag in REFUSED["sglang"] or value is False:
             continue
         name = field_of(flag)
         one = scalar(value)

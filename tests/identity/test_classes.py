@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reproducer.difference.diff import diff
-from reproducer.engines.sglang_arguments import REFUSED
+from reproducer.engines.refused import REFUSED
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.classes import RULES, UNLISTED, rule
 from reproducer.identity.factors import flatten
@@ -84,7 +84,7 @@ def test_a_rule_is_found_under_every_spelling() -> None:
 
 def test_what_penny_sets_itself_never_counts() -> None:
     """Host and port are neutral even where a lock would carry them."""
-    for flag in REFUSED.keys() & {"host", "port"}:
+    for flag in REFUSED["sglang"].keys() & {"host", "port"}:
         assert rule(("launch", "arguments", flag), "sglang").consequence == "operational"
 
 

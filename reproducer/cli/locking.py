@@ -1,5 +1,6 @@
 """`penny init`, `penny lock`, `penny diff`."""
 
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -64,26 +65,44 @@ def lock(
     from reproducer.fetch.indexes import Indexes
     from reproducer.locking import lock as resolve
     from reproducer.locking import manifest_of, write
+    from reproducer.locking.missing import MissingFactsError
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     source = manifest if manifest is not None else manifest_of(lock_path)
-    locked = resolve(
-        source,
-        lock_path,
-        open_store(store),
-        indexes=Indexes.from_user(),
-        reporter=front.reporter,
-        upgrade=frozenset(upgrade or ()),
-        accepted=yes,
-        offline=offline,
-        check=check,
-    )
+    try:
+        locked = resolve(
+            source,
+            lock_path,
+            open_store(store),
+            indexes=Indexes.from_user(),
+            reporter=front.reporter,
+            upgrade=frozenset(upgrade or ()),
+            accepted=yes,
+            offline=offline,
+            check=check,
+        )
+    except MissingFactsError as error:
+        from reproducer.cli.show_missing import missing_list
+
+        front.emit(
+            {
+                "lock": str(lock_path),
+                "digest": None,
+                "changed": False,
+                "reasons": list(error.reasons),
+                "missing": [asdict(each) for each in error.missing],
+                "exit_code": error.exit_code,
+            },
+            missing_list(error),
+        )
+        raise typer.Exit(error.exit_code) from error
     changed = bool(locked.reasons)
     result = {
         "lock": str(lock_path),
         "digest": locked.document.digest,
         "changed": changed,
         "reasons": list(locked.reasons),
+        "unknown": [asdict(each) for each in locked.unknown],
     }
     reasons = "".join(f"\n  {reason}" for reason in locked.reasons)
     if check:

@@ -67,7 +67,7 @@ class ContradictionError(ValueError):
     """Keys of a document that contradict each other; a validator raises it with all the faults it found."""
 
     def __init__(self, faults: tuple[Fault, ...]) -> None:
-        super().__init__("; ".join(f"{_dotted(fault.location)}: {fault.message}" for fault in faults))
+        super().__init__("; ".join(f"{dotted(fault.location)}: {fault.message}" for fault in faults))
         self.faults = faults
 
 
@@ -212,7 +212,7 @@ def _message(model: type[BaseModel], kind: str, text: str, location: tuple[int |
 def _place(location: tuple[int | str, ...], source: str | None) -> str:
     """Line, where it is known, and key."""
     line = line_of(source, location) if source is not None else None
-    return f"line {line}, key {_dotted(location)}" if line else f"key {_dotted(location)}"
+    return f"line {line}, key {dotted(location)}" if line else f"key {dotted(location)}"
 
 
 def _keys(model: type[BaseModel], location: tuple[int | str, ...], *, unknown: bool) -> tuple[int | str, ...]:
@@ -246,7 +246,8 @@ def _kinds(annotations: Iterable[Any]) -> list[Any]:
     return found
 
 
-def _dotted(location: tuple[int | str, ...]) -> str:
+def dotted(location: tuple[int | str, ...]) -> str:
+    """A key as an error names it: `components[0].source.version`."""
     text = ""
     for part in location:
         if isinstance(part, int):

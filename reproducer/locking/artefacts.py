@@ -13,6 +13,7 @@ from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError
 from reproducer.fetch import fetch_artefacts, find_release, read_pylock, select
 from reproducer.locking.pylock_file import render_pylock
+from reproducer.locking.releases import on_disk
 
 if TYPE_CHECKING:
     from reproducer.fetch.indexes import Indexes
@@ -57,7 +58,7 @@ class Artefacts:
             project,
             specifier,
             kind,
-            indexes=self.indexes,
+            indexes=on_disk(self.indexes) if self.offline else self.indexes,
             reporter=self.reporter,
             python=self.python,
             platform=self.platform,

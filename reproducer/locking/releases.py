@@ -30,7 +30,7 @@ class Releases:
     """
 
     def __init__(self, indexes: Indexes, *, python: str, platform: str, offline: bool) -> None:
-        self.indexes = _on_disk(indexes) if offline else indexes
+        self.indexes = on_disk(indexes) if offline else indexes
         self.offline = offline
         self._python = python
         self._platform = platform
@@ -107,7 +107,7 @@ def _languages(python: str) -> frozenset[tuple[str, str]]:
     return frozenset((tag.interpreter, tag.abi) for tag in tags)
 
 
-def _on_disk(indexes: Indexes) -> Indexes:
+def on_disk(indexes: Indexes) -> Indexes:
     """The sources that can be asked without a network."""
     return replace(
         indexes,

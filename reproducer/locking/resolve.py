@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
-from reproducer.documents.toml import read_document, write_atomically
+from reproducer.documents.toml import parse_toml, read_text, write_atomically
 from reproducer.engines import stores_of
 from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
@@ -23,7 +23,9 @@ from reproducer.locking.engine import EngineFacts
 from reproducer.locking.environments import Resolver, versions_of
 from reproducer.locking.files import read_inside, reference, reference_to
 from reproducer.locking.making import Making
+from reproducer.locking.missing import Known, Missing, refuse_missing
 from reproducer.locking.previous import Previous
+from reproducer.locking.published import published_differences
 from reproducer.locking.pylock_file import render_pylock
 from reproducer.locking.reasons import differences, package_differences
 from reproducer.locking.releases import Releases
@@ -47,11 +49,13 @@ class Locked:
         document: the lock.
         files: what lies beside it, by path relative to its folder: the environments and the lists of members.
         reasons: every difference to what is on disk; empty where nothing would change.
+        unknown: what the manifest does not know and the lock carries as `unknown`.
     """
 
     document: Lock
     files: dict[str, bytes]
     reasons: tuple[str, ...]
+    unknown: tuple[Missing, ...] = ()
 
 
 def lock(
@@ -88,14 +92,19 @@ def lock(
         UsageError: no such manifest, or something must be built and that was not accepted.
         InvalidDocumentError: a malformed or contradictory manifest, requirements that cannot be met.
         DriftError: a version, file or member that is not there; a patch that does not apply.
+        MissingFactsError: facts that the manifest lacks, or that nobody can be asked for offline, all of them.
         NotCheckedError: an index cannot be reached, the disk is full.
         RebuildError: a build or conversion fails.
     """
-    manifest = read_document(Manifest, manifest_path, what="manifest")
+    text = read_text(manifest_path, what="manifest")
+    where = str(manifest_path)
+    manifest = Manifest.from_data(parse_toml(text, where=where), where=where, source=text)
+    known = Known(Previous.at(lock_path), store, indexes, upgrade, offline)
+    unknown = refuse_missing(manifest, text, known, where=where)
     run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade, check)
     with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, making):
         try:
-            return run.locked(resolver, making)
+            return replace(run.locked(resolver, making), unknown=unknown)
         except ValidationError as error:
             faults = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
             raise InvalidDocumentError("holds what no lock can carry", where=str(manifest_path), why=faults) from error
@@ -205,6 +214,9 @@ class _Run:
         of_components, of_checkpoints = Components(making), Checkpoints(making)
         facts = EngineFacts(making, of_components, of_checkpoints)
         components = tuple(of_components.component(request, files) for request in self.manifest.components)
+        for request, component in zip(self.manifest.components, components, strict=True):
+            for difference in published_differences(request, component):
+                making.reporter.note(difference)
         checkpoints = tuple(of_checkpoints.checkpoint(request) for request in self.manifest.checkpoints)
         engine = next(each for each in components if each.name == self.manifest.engine.component)
         listed, schema = facts.arguments(engine, files)

@@ -120,7 +120,8 @@ def reproduce(
     since = time.monotonic()
     runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
     receipt = runtime.receipt
-    detail = f"{len(receipt.outputs)} wheels {receipt.level}, {len(receipt.packages)} packages"
+    what = "files" if runtime.components else "wheels"
+    detail = f"{len(receipt.outputs)} {what} {receipt.level}, {len(receipt.packages)} packages"
     walk.ended("build", since, detail, reused=runtime.reused, failed=not receipt.is_the_locks)
 
     since = time.monotonic()

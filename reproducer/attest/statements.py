@@ -16,7 +16,7 @@ from reproducer.attest.predicate import (
 )
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Checkpoint, Component, Lock
-from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt
+from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Derived, MeasureReceipt
 from reproducer.documents.sources import Artefact, GitSource, LocalSource, Submodule
 from reproducer.ledger import AnyReceipt, receipt_name
 
@@ -52,7 +52,7 @@ def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dic
         _subject("lock", receipt.lock_digest),
         _subject("runtime", receipt.runtime.sha256),
         _receipt_subject(receipt),
-        *(_subject(output.filename, output.sha256) for output in receipt.outputs),
+        *(_subject(_output_name(lock, output), output.sha256) for output in receipt.outputs),
     ]
     predicate = {
         "buildDefinition": {
@@ -75,7 +75,7 @@ def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dic
         "runDetails": {
             "builder": {"id": BUILDER_ID, "version": {"penny": receipt.penny_version}},
             "metadata": {"finishedOn": receipt.created},
-            "byproducts": [_byproduct(receipt)],
+            "byproducts": [_byproduct(lock, receipt)],
         },
     }
     return _statement(subjects, PROVENANCE_TYPE, predicate)
@@ -103,6 +103,12 @@ def _subject(name: str, sha256: str) -> dict[str, Any]:
     return {"name": name, "digest": {"sha256": sha256}}
 
 
+def _output_name(lock: Lock, output: BuiltOutput) -> str:
+    """The name of a wheel, or of another file below its component: two of those may have files of one name."""
+    below = any(each.name == output.component and each.kind != "wheel" for each in lock.components)
+    return f"{output.component}/{output.filename}" if below else output.filename
+
+
 def _receipt_subject(receipt: AnyReceipt) -> dict[str, Any]:
     return _subject(f"{RECEIPTS}/{receipt_name(receipt)}", receipt.digest)
 
@@ -125,10 +131,10 @@ def _conversion(checkpoint: Checkpoint) -> dict[str, Any]:
     return {**said, "conversion": checkpoint.conversion.model_dump(mode="json", include={"arguments", "environment"})}
 
 
-def _byproduct(receipt: BuildReceipt) -> dict[str, Any]:
+def _byproduct(lock: Lock, receipt: BuildReceipt) -> dict[str, Any]:
     """The receipt of the build with the level that it and each of its outputs reached."""
     descriptor = _receipt_subject(receipt)
-    outputs = [{"filename": output.filename, "level": output.level} for output in receipt.outputs]
+    outputs = [{"filename": _output_name(lock, output), "level": output.level} for output in receipt.outputs]
     checkpoints = {name: tree.sha256 for name, tree in receipt.checkpoints.items()}
     descriptor["annotations"] = {"level": receipt.level, "outputs": outputs, "checkpoints": checkpoints}
     return descriptor

@@ -40,7 +40,7 @@ def compare_files(component: Component, got: Sequence[FileOutput]) -> tuple[Leve
     return ("none" if missing else level), tuple(outputs)
 
 
-def compare_file(expected: FileOutput | None, got: FileOutput) -> tuple[Level, tuple[Difference, ...]]:
+def compare_file(expected: FileOutput | None, got: FileOutput | BuiltOutput) -> tuple[Level, tuple[Difference, ...]]:
     """The level of one file, and why it is no higher."""
     where = got.filename
     if expected is None:
@@ -100,7 +100,7 @@ def _built(component: Component, got: FileOutput, level: Level, differences: tup
     return BuiltOutput(component=component.name, level=level, differences=differences, **got.model_dump())
 
 
-def _said(output: FileOutput) -> str:
+def _said(output: FileOutput | BuiltOutput) -> str:
     return f"sha256 {output.sha256}, {output.size} bytes"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from reproducer.binaries.content import file_content
 from reproducer.build.archives import settle
 from reproducer.build.isolation import run_isolated, scrubbed, weakest
-from reproducer.build.kinds import KINDS, Place, Step
+from reproducer.build.kinds import KINDS, Kind, Place, Step
 from reproducer.build.moving import fetches
 from reproducer.build.place import Seen, seen_folder
 from reproducer.build.tools import UNKNOWN, Found, compare_tools, find, version_in
@@ -61,31 +61,53 @@ def build_files(
         InvalidDocumentError: the component's arguments cannot be.
         NotCheckedError: a program is missing.
     """
-    kind = KINDS[component.kind]
     work = work.resolve()
     tree = prepare(work / "src")
     for name in ("build", "out"):
         (work / name).mkdir()
-    where = f"components.{component.name}"
-    found = find(kind.programs(component), environment=environment, where=where)
-    seen = seen_folder(work, [*found.paths.values(), *([environment] if environment else [])])
-    run = _Run(component, recipe, found, seen)
+    run = _run(component, recipe, environment, work)
     tools = run.versions()
     compare_tools(component, tools)
+    seen = run.seen
     place = Place(
         source=seen.path(tree.relative_to(work).as_posix()),
         build=seen.path("build"),
         output=seen.path("out"),
         jobs=component.jobs or len(os.sched_getaffinity(0)),
-        tools=found.paths,
+        tools=run.found.paths,
         flags=seen.flags,
     )
-    isolations = [run.step(step, tree) for step in kind.steps(component, place)]
-    folder = seen.outside(kind.installed(component, place))
+    isolations = [run.step(step, tree) for step in run.kind.steps(component, place)]
+    folder = seen.outside(run.kind.installed(component, place))
     _refuse_outside(work / "out", folder, component.name)
     outputs = collect(folder, component.name, build_paths=[seen.point, work])
     settle(folder, recipe.source_date_epoch)
     return BuiltFiles(folder, outputs, tools, weakest(isolations, isolations[0]))
+
+
+def ask_tools(component: Component, recipe: Build, *, environment: Path | None, work: Path) -> dict[str, str]:
+    """The programs that would build a component here, with the version each says it is.
+
+    Args:
+        component: what would be built.
+        recipe: what every build step shares.
+        environment: the `bin` folder of the build environment; None without one.
+        work: an empty folder.
+
+    Raises:
+        NotCheckedError: a program is missing.
+        InvalidDocumentError: the component's arguments cannot be.
+    """
+    (work / "build").mkdir()
+    return _run(component, recipe, environment, work).versions()
+
+
+def _run(component: Component, recipe: Build, environment: Path | None, work: Path) -> "_Run":
+    """What runs the steps of one build: its programs found, its place chosen."""
+    kind = KINDS[component.kind]
+    found = find(kind.programs(component), environment=environment, where=f"components.{component.name}")
+    needed = [*found.paths.values(), *([environment] if environment else [])]
+    return _Run(component, recipe, kind, found, seen_folder(work, needed))
 
 
 @dataclass(frozen=True)
@@ -94,6 +116,7 @@ class _Run:
 
     component: Component
     recipe: Build
+    kind: Kind
     found: Found
     seen: Seen
 

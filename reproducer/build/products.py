@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reproducer.build.component import BuiltWheel, Read, build_component, take_wheel
+from reproducer.build.component import BuiltWheel, Read, build_component, prepare_source, take_wheel
 from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
 from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
+from reproducer.build.files import BuiltFiles, ask_tools, build_files
 from reproducer.canonical import canonical_bytes, content_digest
-from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, Toolchain
+from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, FileOutput, Toolchain
 from reproducer.documents.receipts import Isolation, TreeDigest
 from reproducer.documents.sources import Artefact, SdistSource, WheelSource
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, RebuildError
@@ -77,7 +78,7 @@ class Workshop:
         """The product of some inputs: the one in the store, or made now.
 
         Args:
-            kind: `wheel`, `environment` or `checkpoint`.
+            kind: `wheel`, `files`, `environment` or `checkpoint`.
             inputs: everything that decides what comes out, as JSON-compatible data.
             make: fills an empty folder and returns the record.
             label: name of the product, for notes.
@@ -167,13 +168,7 @@ class Workshop:
         Raises:
             RebuildError, DriftError, UnsafeInputError, InvalidDocumentError: as `build_component`.
         """
-        inputs = {
-            "version": 1,
-            "component": component.model_dump(mode="json", include=_DECIDES, exclude_none=True),
-            "recipe": self.recipe.model_dump(mode="json"),
-            "toolchain": self.toolchain.model_dump(mode="json", exclude_none=True),
-            "environment": sorted([each.filename, each.sha256] for each in environment),
-        }
+        inputs = self._component_inputs(component, environment, _DECIDES)
 
         def make(work: Path) -> Mapping[str, Any]:
             built = self.build(component, environment, work)
@@ -189,6 +184,83 @@ class Workshop:
         return product, BuiltWheel(
             product.folder / product.record["wheel"], isolation_of(product), Path(product.record["built_in"])
         )
+
+    def _component_inputs(
+        self, component: Component, environment: Sequence[Artefact], decides: set[str]
+    ) -> dict[str, Any]:
+        """What decides what comes out of a component."""
+        return {
+            "version": 1,
+            "component": component.model_dump(mode="json", include=decides, exclude_none=True),
+            "recipe": self.recipe.model_dump(mode="json"),
+            "toolchain": self.toolchain.model_dump(mode="json", exclude_none=True),
+            "environment": sorted([each.filename, each.sha256] for each in environment),
+        }
+
+    def tools(self, component: Component, environment: Sequence[Artefact]) -> dict[str, str]:
+        """The programs that would build a component that is no wheel here, with their versions; as `ask_tools`."""
+        with private_folder(self.store.root) as folder:
+            return ask_tools(
+                component, self.recipe, environment=self._programs(component, environment), work=folder.resolve()
+            )
+
+    def files(self, component: Component, environment: Sequence[Artefact]) -> tuple[Product, BuiltFiles]:
+        """The files of a component that is no wheel, built now or taken from the store.
+
+        Args:
+            component: what to build; its outputs are not looked at.
+            environment: the chosen wheel of every package of its build environment; none without one.
+
+        Raises:
+            RebuildError, DriftError, UnsafeInputError, InvalidDocumentError, NotCheckedError: as `build_files`.
+        """
+        inputs = self._component_inputs(component, environment, {*_DECIDES, "kind"})
+
+        def make(work: Path) -> Mapping[str, Any]:
+            built = self.build_files(component, environment, work)
+            for name in ("src", "build", "home"):
+                shutil.rmtree(work / name, ignore_errors=True)
+            return {
+                "folder": built.folder.relative_to(work.resolve()).as_posix(),
+                "outputs": [each.model_dump(mode="json", exclude_none=True) for each in built.outputs],
+                "tools": built.tools,
+                "isolation": built.isolation.model_dump(),
+            }
+
+        product = self.product("files", inputs, make, label=f"component {component.name}")
+        record = product.record
+        outputs = tuple(FileOutput.model_validate_json(json.dumps(each)) for each in record["outputs"])
+        isolation = Isolation.model_validate(record["isolation"])
+        return product, BuiltFiles(product.folder / record["folder"], outputs, dict(record["tools"]), isolation)
+
+    def build_files(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltFiles:
+        """Build a component that is no wheel in this folder, whatever the store holds; raises as `files` does."""
+        source = component.source
+        sdist = (
+            self.store.verified(source.sha256, source.size, what=source.filename)
+            if isinstance(source, SdistSource)
+            else None
+        )
+        epoch = self.recipe.source_date_epoch
+        self.reporter.note(f"building {component.name} from source")
+        return build_files(
+            component,
+            self.recipe,
+            prepare=lambda folder: prepare_source(component, sdist=sdist, read=self.read, folder=folder, epoch=epoch),
+            environment=self._programs(component, environment),
+            work=work,
+        )
+
+    def build_files_again(self, component: Component, environment: Sequence[Artefact]) -> tuple[FileOutput, ...]:
+        """What building a component that is no wheel once more in a private folder gives."""
+        with private_folder(self.store.root) as folder:
+            return self.build_files(component, environment, folder).outputs
+
+    def _programs(self, component: Component, environment: Sequence[Artefact]) -> Path | None:
+        """The folder of the programs in a component's build environment; None without one."""
+        if component.build_environment is None:
+            return None
+        return self.environment(component.build_environment, environment).folder / "venv" / "bin"
 
     def build(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltWheel:
         """Build a component in this folder, whatever the store holds; raises as `component` does."""

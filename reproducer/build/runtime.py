@@ -1,7 +1,7 @@
 """The runtime: every component built, the environment installed, the checkpoints made, and a receipt that says so."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from packaging.utils import parse_wheel_filename
 
 from reproducer import __version__
+from reproducer.build.architectures import contradiction, of_wheel
 from reproducer.build.environment import Wheel, installer
+from reproducer.build.file_levels import compare_files, with_second
 from reproducer.build.isolation import LOCALE, UMASK, weakest
 from reproducer.build.products import Product, Workshop, content_of, isolation_of
 from reproducer.build.wheel_content import (
@@ -61,12 +63,14 @@ class Runtime:
         checkpoints: the folder of each checkpoint, by role.
         receipt: what was built, and the level it reached.
         reused: whether nothing had to be made.
+        components: the folder of each component that is no wheel, by name.
     """
 
     python: Path
     checkpoints: dict[str, Path]
     receipt: BuildReceipt
     reused: bool
+    components: dict[str, Path] = field(default_factory=dict)
 
 
 def build(
@@ -108,12 +112,22 @@ def build(
     outputs: list[BuiltOutput] = []
     built: list[Wheel] = []
     products: list[Product] = []
+    folders: dict[str, Path] = {}
+    levels: list[Level] = []
     for component in lock.components:
         named = component.build_environment
         tools = () if named is None else _environment(fetched, named, opened)
+        if component.kind != "wheel":
+            product, folders[component.name], level, files = _files(workshop, component, tools, again=again)
+            levels.append(level)
+            outputs += files
+            products.append(product)
+            tell = reporter.detail if product.reused and level == "bytes-identical" else reporter.note
+            tell(f"{component.name}: {len(files)} files, {level} with the lock")
+            continue
         product, wheel = workshop.component(component, tools)
         content = read_wheel(wheel.path, build_paths=[wheel.built_in])
-        output = _output(component, wheel.path.name, content, opened)
+        output = _with_architectures(_output(component, wheel.path.name, content, opened), component, wheel.path)
         if component.name == lock.engine.component and output.level in ("bytes-identical", "content-identical"):
             _check_arguments(opened, content)
         if again:
@@ -122,6 +136,7 @@ def build(
             )
             output = _with_second(output, content, second)
         outputs.append(output)
+        levels.append(output.level)
         built.append(Wheel(wheel.path, wheel.path.name, content.sha256))
         products.append(product)
         tell = reporter.detail if product.reused and output.level == "bytes-identical" else reporter.note
@@ -133,15 +148,15 @@ def build(
     for checkpoint in lock.checkpoints:
         converting = checkpoint.conversion
         tools = () if converting is None else _environment(fetched, converting.environment, opened)
-        product, files = workshop.checkpoint(checkpoint, tools)
+        product, made = workshop.checkpoint(checkpoint, tools)
         checkpoints[checkpoint.role] = product.folder / "checkpoint"
-        trees[checkpoint.name] = tree_digest(files)
+        trees[checkpoint.name] = tree_digest(made)
         products.append(product)
     receipt = BuildReceipt(
         lock_digest=opened.digest,
         penny_version=__version__,
         created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        level=lowest(output.level for output in outputs),
+        level=lowest(levels),
         outputs=tuple(outputs),
         packages=_installed(packages, built),
         runtime=content_of(environment),
@@ -155,7 +170,7 @@ def build(
     reused = environment.reused and all(product.reused for product in products)
     if reused and not again:
         receipt = _same_as_before(receipt, Ledger.of(store.root, opened.digest))
-    return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused)
+    return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused, folders)
 
 
 def _environment(fetched: Chosen, name: str, opened: OpenedLock) -> Sequence[Artefact]:
@@ -191,6 +206,41 @@ def _output(component: Component, filename: str, content: WheelContent, opened: 
         level=level,
         differences=differences,
     )
+
+
+def _with_architectures(output: BuiltOutput, component: Component, wheel: Path) -> BuiltOutput:
+    """An output with what its device code is built for, where the component names architectures."""
+    if component.architectures is None:
+        return output
+    got = of_wheel(wheel)
+    expected = next((each.architectures for each in component.wheels if each.filename == output.filename), None)
+    if got == expected and not contradiction(component, [got]):
+        return output.model_copy(update={"architectures": got})
+    said = Difference(
+        where=output.filename,
+        expected=", ".join(component.architectures if got == expected else expected or ()) or None,
+        got=", ".join(got or ()) or None,
+        reason="device code for other architectures",
+    )
+    return output.model_copy(
+        update={
+            "architectures": got,
+            "level": lowest((output.level, "inputs-identical")),
+            "differences": (said, *output.differences),
+        }
+    )
+
+
+def _files(
+    workshop: Workshop, component: Component, tools: Sequence[Artefact], *, again: bool
+) -> tuple[Product, Path, Level, tuple[BuiltOutput, ...]]:
+    """A component that is no wheel: what was made, its folder, the level it reached and every file of it."""
+    product, made = workshop.files(component, tools)
+    level, outputs = compare_files(component, made.outputs)
+    if again:
+        outputs = with_second(outputs, made.outputs, workshop.build_files_again(component, tools))
+        level = lowest((level, *(each.level for each in outputs)))
+    return product, made.folder, level, outputs
 
 
 def _check_arguments(opened: OpenedLock, content: WheelContent) -> None:

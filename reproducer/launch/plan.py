@@ -46,6 +46,10 @@ class RuntimeLike(Protocol):
         """The folder of each checkpoint, by role."""
 
     @property
+    def components(self) -> Mapping[str, Path]:
+        """The folder of each component that is no wheel, by name."""
+
+    @property
     def receipt(self) -> BuildReceipt:
         """The receipt of its build."""
 
@@ -127,6 +131,7 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
     engine = engine_of(opened.lock.engine.kind)
     values = {f"checkpoint.{role}": str(folder) for role, folder in runtime.checkpoints.items()}
     pages = pages_of(namespace_root)
+    values |= {f"component.{name}": str(folder) for name, folder in runtime.components.items()}
     values["namespace"] = str(pages)
     store = placed(launch, engine.persistent_store)
     _check_place(store, pages)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import assert_never
 
+from reproducer.build.architectures import check_asked, of_files, of_wheel
 from reproducer.build.wheel_content import read_wheel, render_members
-from reproducer.documents.lock import Component, FileOutput, Output
+from reproducer.documents.lock import Component, Output
 from reproducer.documents.manifest import ComponentRequest, GitRequest, LocalRequest, SdistRequest, WheelRequest
 from reproducer.documents.sources import Artefact, ComponentSource, SdistSource, WheelSource
 from reproducer.errors import InvalidDocumentError
@@ -36,14 +37,14 @@ class Components:
             jobs=request.jobs,
             outputs=(),
         )
-        outputs = self._kept_outputs(component, files)
-        if not outputs and making.check:
+        before = making.previous.component(component.name)
+        known = self._known(component, files)
+        if known is None and making.check:
             making.pending.append(f"components[{component.name}].outputs: to be built again, for an input changed")
-            before = making.previous.component(component.name)
-            outputs = before.outputs if before else ()
-        elif not outputs:
-            outputs = self._built_outputs(component, files)
-        return component.model_copy(update={"outputs": outputs})
+            known = before or component
+        elif known is None:
+            known = self._built(component, files)
+        return component.model_copy(update={"tools": known.tools, "outputs": known.outputs})
 
     def tools(self, component: Component) -> tuple[Artefact, ...]:
         """What building a component needs: its source in the store, and the wheels of its build environment."""
@@ -66,37 +67,53 @@ class Components:
             raise InvalidDocumentError("git sources cannot be locked yet", where=making.where)
         assert_never(asked)
 
-    def _kept_outputs(self, component: Component, files: dict[str, bytes]) -> tuple[Output | FileOutput, ...]:
-        """The outputs of the lock that is there, where nothing that goes into the build changed."""
+    def _known(self, component: Component, files: dict[str, bytes]) -> Component | None:
+        """The component of the lock that is there, where nothing that goes into the build changed."""
         making = self.making
         before = making.previous.component(component.name)
-        if before is None or making.everything or before.model_copy(update={"outputs": ()}) != component:
-            return ()
-        if not making.same_workshop(component.build_environment):
-            return ()
+        if before is None or making.everything or component.name in making.upgrade:
+            return None
+        if before.model_copy(update={"tools": None, "outputs": ()}) != component:
+            return None
+        if not before.outputs or not making.same_workshop(component.build_environment):
+            return None
         lists = {output.members.path: making.previous.bytes_of(output.members) for output in before.wheels}
         if any(data is None for data in lists.values()):
-            return ()
+            return None
         files |= {path: data for path, data in lists.items() if data is not None}
-        return before.outputs
+        return before
 
-    def _built_outputs(self, component: Component, files: dict[str, bytes]) -> tuple[Output | FileOutput, ...]:
+    def _built(self, component: Component, files: dict[str, bytes]) -> Component:
+        """The component with what building it tells: its outputs, and the tools of one that is no wheel."""
         if not isinstance(component.source, WheelSource):
             self.making.accept(f"building {component.name}")
-        _, built = self.making.workshop.component(component, self.tools(component))
+        environment = self.tools(component)
+        if component.kind == "wheel":
+            return component.model_copy(update={"outputs": (self._wheel(component, environment, files),)})
+        workshop = self.making.workshop
+        component = component.model_copy(update={"tools": workshop.tools(component, environment)})
+        _, built = workshop.files(component, environment)
+        check_asked(component, of_files(built.outputs))
+        return component.model_copy(update={"outputs": built.outputs})
+
+    def _wheel(self, component: Component, environment: tuple[Artefact, ...], files: dict[str, bytes]) -> Output:
+        """The wheel of a component; its list of members goes to `files`."""
+        _, built = self.making.workshop.component(component, environment)
         content = read_wheel(built.path, build_paths=[built.built_in])
         members = render_members(content.members)
         path = f"{EXPECTED}/{built.path.name}.members"
         files[path] = members
-        return (
-            Output(
-                filename=built.path.name,
-                sha256=content.sha256,
-                size=content.size,
-                content_sha256=content.digest,
-                members=reference(path, members),
-            ),
+        asked = component.architectures is not None
+        output = Output(
+            filename=built.path.name,
+            sha256=content.sha256,
+            size=content.size,
+            content_sha256=content.digest,
+            members=reference(path, members),
+            architectures=of_wheel(built.path) if asked else None,
         )
+        check_asked(component, {output.filename: output.architectures})
+        return output
 
 
 def _environment(request: ComponentRequest, source: ComponentSource) -> str | None:

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
+from reproducer.build.file_levels import compare_file
 from reproducer.canonical import content_digest
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Lock, Output
+from reproducer.documents.lock import FileOutput, Lock, Output
 from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level, is_enough, lowest
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check
@@ -26,8 +27,12 @@ def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
         yield from _checkpoints(evidence.lock, receipt, suffix)
 
 
-def reached(expected: Output, built: BuiltOutput) -> Level:
-    """The level that an output's digests show."""
+def reached(expected: Output | FileOutput, built: BuiltOutput) -> Level:
+    """The level that an output's digests and architectures show."""
+    if isinstance(expected, FileOutput):
+        return compare_file(expected, built)[0]
+    if built.architectures != expected.architectures:
+        return "inputs-identical"
     if built.sha256 == expected.sha256 and built.size == expected.size:
         return "bytes-identical"
     return "content-identical" if built.content_sha256 == expected.content_sha256 else "inputs-identical"
@@ -36,7 +41,7 @@ def reached(expected: Output, built: BuiltOutput) -> Level:
 def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     built = {(output.component, output.filename): output for output in receipt.outputs}
     expected = {
-        (component.name, output.filename): output for component in lock.components for output in component.wheels
+        (component.name, output.filename): output for component in lock.components for output in component.outputs
     }
     faults = [
         f"{component} gave {name}, which the lock does not name" for component, name in sorted(built.keys() - expected)
@@ -54,7 +59,7 @@ def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     yield check(f"build.level{suffix}", "rebuild", faults, expected=lowest(levels), got=receipt.level)
 
 
-def _output(component: str, expected: Output, got: BuiltOutput | None, level: Level, suffix: str) -> Check:
+def _output(component: str, expected: Output | FileOutput, got: BuiltOutput | None, level: Level, suffix: str) -> Check:
     faults = []
     if got is None:
         faults.append("it is not among the outputs")

@@ -55,6 +55,7 @@ class PlainRuntime:
     python: Path
     checkpoints: dict[str, Path]
     receipt: BuildReceipt
+    components: dict[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from reproducer.documents.lock import Launch
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt
 from reproducer.engines import Engine, engine_of
+from reproducer.engines.interface import filled
 from reproducer.engines.persistent import Placed, placed
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.identity.root import pages_of
@@ -71,6 +72,7 @@ class Plan:
     """One launch, worked out.
 
     Attributes:
+        command: what the arguments are given to: the runtime's interpreter with a module, or a program of a component.
         values: what fills each placeholder on this machine.
         arguments: the argument list with its placeholders, as a receipt may carry it.
         environment: the whole environment with its placeholders, as a receipt may carry it.
@@ -78,7 +80,7 @@ class Plan:
 
     engine: Engine
     launch: Launch
-    python: Path
+    command: tuple[str, ...]
     values: dict[str, str]
     arguments: tuple[str, ...]
     environment: dict[str, str]
@@ -87,10 +89,7 @@ class Plan:
     def argv(self, port: int) -> tuple[str, ...]:
         """What is executed; host and port are penny's own."""
         arguments = self.engine.argument_list(self.launch, values=self.values)
-        module = self.launch.module
-        if module is None:
-            raise InvalidDocumentError("the launch names no module", where="launch.module")
-        return (str(self.python), "-m", module, *arguments, "--host", HOST, "--port", str(port))
+        return (*self.command, *arguments, "--host", HOST, "--port", str(port))
 
     def variables(self, private: "Private") -> dict[str, str]:
         """The environment of the server: nothing of penny's own passes through."""
@@ -110,9 +109,9 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
         InvalidDocumentError: the lock names no effective value, so nothing could be checked; a placeholder that nothing
             fills; a flag that no lock may carry; a persistent store that does not lie in the namespace.
         UnsafeInputError: the lock's environment would load code that the lock does not pin; a link leads the store out
-            of the namespace.
+            of the namespace; the program lies outside of every component.
         NotCheckedError: the engine would not read the path of the namespace as one.
-        DriftError: the checkpoint has no readable config.
+        DriftError: the checkpoint has no readable config, or a file of the launch is not the lock's.
     """
     launch = opened.lock.launch
     if not launch.effective:
@@ -132,6 +131,9 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
     values = {f"checkpoint.{role}": str(folder) for role, folder in runtime.checkpoints.items()}
     pages = pages_of(namespace_root)
     values |= {f"component.{name}": str(folder) for name, folder in runtime.components.items()}
+    for name, file in (launch.files or {}).items():
+        opened.read(file)  # by its digest, before the server reads it where it lies
+        values[f"file.{name}"] = str(opened.folder / file.path)
     values["namespace"] = str(pages)
     store = placed(launch, engine.persistent_store)
     _check_place(store, pages)
@@ -141,12 +143,29 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
     return Plan(
         engine=engine,
         launch=launch,
-        python=runtime.python,
+        command=_command(launch, runtime, values),
         values=values,
         arguments=tuple(engine.argument_list(launch, values=names)),
         environment=dict(sorted(stated.items())),
         checkpoint_config=_config(runtime.checkpoints.get("target")),
     )
+
+
+def _command(launch: Launch, runtime: RuntimeLike, values: Mapping[str, str]) -> tuple[str, ...]:
+    """The start of the argument list."""
+    if launch.program is None:
+        if launch.module is None:
+            raise InvalidDocumentError("the launch names no module", where="launch.module")
+        return (str(runtime.python), "-m", launch.module)
+    program = filled(launch.program, values, where="launch.program")
+    inside = os.path.realpath(program)
+    if not any(Path(inside).is_relative_to(os.path.realpath(folder)) for folder in runtime.components.values()):
+        raise UnsafeInputError(
+            "the program lies in no component of the lock",
+            where=f"launch.program: {launch.program}",
+            why=f"at {inside}",
+        )
+    return (program,)
 
 
 def _check_place(store: Placed, pages: Path) -> None:

@@ -196,10 +196,27 @@ def _within(size: int) -> None:
         raise WebFaultError(f"is larger than {_LARGEST_FILE} bytes", passing=False)
 
 
+def _tags_there(project: str, locator: Locator) -> list[str]:
+    """What the wheels of a project are for, of whatever version."""
+    from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+
+    found: set[str] = set()
+    for candidate in locator.offered(project):
+        try:
+            name, _, _, tags = parse_wheel_filename(candidate.filename)
+        except InvalidWheelFilename:
+            continue
+        if name == canonicalize_name(project):
+            found.update(map(str, tags))
+    return sorted(found)
+
+
 def _nothing(project: str, specifier: str, kind: Kind, offers: list[_Offer], locator: Locator) -> NotCheckedError:
     word = "source distribution" if kind == "sdist" else "wheel for this host"
     versions = [str(version) for version in sorted({offer.version for offer in offers}, reverse=True)]
     there = f"there are {', '.join(versions[:_SHOWN])}" if versions else f"no source has a {word} of it"
+    if not versions and kind == "wheel" and (tags := _tags_there(project, locator)):
+        there += f"; its wheels are for {', '.join(tags[:_SHOWN])}{' and more' if len(tags) > _SHOWN else ''}"
     faults = [f"{source}: {reason}" for source, reason in sorted(locator.faults.items())]
     return NotCheckedError(
         f"no {word} of {project} satisfies {specifier}",

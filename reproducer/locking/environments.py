@@ -17,6 +17,7 @@ from reproducer.documents.manifest import EnvironmentRequest
 from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError, NotCheckedError
 from reproducer.fetch.indexes import Indexes, redacted
+from reproducer.locking.coverage import told, uncovered
 from reproducer.locking.releases import Releases
 
 EVERYTHING = "ALL"
@@ -143,10 +144,25 @@ class Resolver:
     def _fault(self, request: EnvironmentRequest, faults: str) -> Exception:
         why = " ".join(_hidden(faults, self.indexes).split())[:_LONGEST_WHY]
         what = f"environment {request.name} cannot be resolved"
+        if not self.offline and (faulty := self._uncovered(request)):
+            return InvalidDocumentError(
+                what,
+                where=self.where,
+                why=told(faulty, python=self.python, platform=self.platform),
+                todo="name a version or an index that has a wheel for this platform",
+            )
         if self.offline or _UNREACHED.search(faults):
             todo = "run without --offline" if self.offline else "make the package index reachable"
             return NotCheckedError(what, where=self.where, why=why, todo=todo)
         return InvalidDocumentError(what, where=self.where, why=why)
+
+    def _uncovered(self, request: EnvironmentRequest) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Packages that are asked for by name and have wheels for other platforms only."""
+        found = []
+        for text in (*request.requirements, *request.without_dependencies):
+            there = self.releases.offered(Requirement(text).name, hints=request.indexes)
+            found.append(uncovered(text, there, python=self.python, platform=self.platform))
+        return tuple(each for each in found if each is not None)
 
 
 def _check_requirement(text: str, *, where: str) -> None:

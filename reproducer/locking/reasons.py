@@ -1,10 +1,11 @@
 """Why a lock would change: every fact that differs, with its key, before and after."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Lock
+from reproducer.documents.sources import Artefact
 
 _NAMES = ("name", "path", "filename", "id", "value")
 
@@ -32,6 +33,19 @@ def package_differences(where: str, before: Mapping[str, str], after: Mapping[st
             change = f"{old} becomes {new}" if old and new else f"{old} is dropped" if old else f"{new} is new"
             found.append(f"{where}: {name}: {change}")
     return tuple(found)
+
+
+def moved_wheels(
+    where: str, before: Mapping[str, Sequence[Artefact]], after: Mapping[str, Sequence[Artefact]]
+) -> tuple[str, ...]:
+    """One sentence for each wheel that has other bytes under the same name: an index replaced it."""
+    old = {wheel.filename: wheel.sha256 for wheels in before.values() for wheel in wheels}
+    new = {wheel.filename: wheel.sha256 for wheels in after.values() for wheel in wheels}
+    return tuple(
+        f"{where}: {name}: sha256 {old[name]} becomes {new[name]} under the same name"
+        for name in sorted(old.keys() & new.keys())
+        if old[name] != new[name]
+    )
 
 
 def _same(before: object, after: object) -> bool:

@@ -67,6 +67,10 @@ class Releases:
             raise NotCheckedError(f"no {what} was found", why=why, todo="make the package index reachable")
         raise DriftError(f"there is no {what} on your package indexes", todo="correct the version in the manifest")
 
+    def offered(self, project: str, *, hints: Sequence[str] = ()) -> tuple[Candidate, ...]:
+        """Every file of a project on the user's indexes and then on those that a manifest hints at."""
+        return self._at(tuple(hints) if not self.offline else ())[0].offered(project)
+
     def _at(self, hints: tuple[str, ...]) -> tuple[Locator, Web]:
         if hints not in self._locators:
             indexes = self.indexes.with_hints(hints)

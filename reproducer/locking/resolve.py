@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification
+from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification, Readiness
 from reproducer.documents.manifest import EnvironmentRequest, Manifest
 from reproducer.documents.toml import parse_toml, read_text, write_atomically
-from reproducer.engines import stores_of
+from reproducer.engines import engine_of, stores_of
 from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
 from reproducer.errors import InvalidDocumentError, UsageError
@@ -27,7 +27,7 @@ from reproducer.locking.missing import Known, Missing, refuse_missing
 from reproducer.locking.previous import Previous
 from reproducer.locking.published import published_differences
 from reproducer.locking.pylock_file import render_pylock
-from reproducer.locking.reasons import differences, package_differences
+from reproducer.locking.reasons import differences, moved_wheels, package_differences
 from reproducer.locking.releases import Releases
 from reproducer.locking.render import render_lock
 
@@ -211,11 +211,12 @@ class _Run:
             if making.previous.lock is not None:
                 old, new = versions_of(before.values()), versions_of(packages.values())
                 reasons += package_differences(environments[request.name].pylock.path, old, new)
+                reasons += moved_wheels(environments[request.name].pylock.path, before, packages)
         of_components, of_checkpoints = Components(making), Checkpoints(making)
         facts = EngineFacts(making, of_components, of_checkpoints)
         components = tuple(of_components.component(request, files) for request in self.manifest.components)
-        for request, component in zip(self.manifest.components, components, strict=True):
-            for difference in published_differences(request, component):
+        for asked, component in zip(self.manifest.components, components, strict=True):
+            for difference in published_differences(asked, component):
                 making.reporter.note(difference)
         checkpoints = tuple(of_checkpoints.checkpoint(request) for request in self.manifest.checkpoints)
         engine = next(each for each in components if each.name == self.manifest.engine.component)
@@ -295,7 +296,7 @@ class _Run:
             environment=dict(sorted(asked.environment.items())),
             files=self._launch_files(),
             effective={},
-            readiness=asked.readiness,
+            readiness=self._readiness(),
         )
         try:
             launch = placed(launch, stores_of(self.manifest.engine.kind)).launch
@@ -303,6 +304,13 @@ class _Run:
             error.where = f"{self.manifest_path}, key {error.where}" if error.where else self.manifest_path
             raise
         return launch.model_copy(update={"effective": facts.effective(target, launch)})
+
+    def _readiness(self) -> Readiness:
+        """When the server counts as ready: by the engine's own endpoint where the manifest names none."""
+        asked = self.manifest.launch.readiness
+        if "endpoint" in asked.model_fields_set:
+            return asked
+        return asked.model_copy(update={"endpoint": engine_of(self.manifest.engine.kind).ready_endpoint})
 
     def _launch_files(self) -> "dict[str, FileReference] | None":
         """The files that the server reads beside its checkpoints; None where there are none."""

@@ -144,16 +144,16 @@ class Resolver:
     def _fault(self, request: EnvironmentRequest, faults: str) -> Exception:
         why = " ".join(_hidden(faults, self.indexes).split())[:_LONGEST_WHY]
         what = f"environment {request.name} cannot be resolved"
-        if not self.offline and (faulty := self._uncovered(request)):
+        if self.offline or _UNREACHED.search(faults):
+            todo = "run without --offline" if self.offline else "make the package index reachable"
+            return NotCheckedError(what, where=self.where, why=why, todo=todo)
+        if faulty := self._uncovered(request):
             return InvalidDocumentError(
                 what,
                 where=self.where,
                 why=told(faulty, python=self.python, platform=self.platform),
                 todo="name a version or an index that has a wheel for this platform",
             )
-        if self.offline or _UNREACHED.search(faults):
-            todo = "run without --offline" if self.offline else "make the package index reachable"
-            return NotCheckedError(what, where=self.where, why=why, todo=todo)
         return InvalidDocumentError(what, where=self.where, why=why)
 
     def _uncovered(self, request: EnvironmentRequest) -> tuple[tuple[str, tuple[str, ...]], ...]:

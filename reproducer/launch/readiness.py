@@ -18,6 +18,7 @@ _POLL_S = 0.05
 _ATTEMPT_S = 30.0
 _INFO_S = 30.0
 _LARGEST_ANSWER = 16 << 20
+_NOT_THERE = (http.HTTPStatus.NOT_FOUND, http.HTTPStatus.METHOD_NOT_ALLOWED, http.HTTPStatus.NOT_IMPLEMENTED)
 
 
 class _Gone(Exception):  # noqa: N818  not an error of ours: the server ended while we asked
@@ -70,18 +71,35 @@ def died(supervised: Supervised, plan: Plan, what: str) -> NotCheckedError:
 
 
 def server_info(supervised: Supervised, plan: Plan, port: int) -> dict[str, Any]:
-    """What the ready server tells about itself.
+    """What the ready server tells about itself; what it tells besides stands under the path it was read from.
 
     Raises:
         NotCheckedError: it does not answer, or not with a table.
     """
-    where = f"http://{HOST}:{port}{plan.engine.info_endpoint}"
+    engine = plan.engine
+    info = _table(supervised, plan, port, engine.info_endpoint)
+    if info is None:
+        raise NotCheckedError(
+            "the server does not tell its effective values",
+            where=f"http://{HOST}:{port}{engine.info_endpoint}",
+            why="it has no such endpoint",
+            todo=engine.info_hint,
+        )
+    more = {path: _table(supervised, plan, port, path) for path in engine.more_endpoints}
+    return {**info, **{path: table for path, table in more.items() if table is not None}}
+
+
+def _table(supervised: Supervised, plan: Plan, port: int, endpoint: str) -> dict[str, Any] | None:
+    """The table that an endpoint answers; None where there is no such endpoint. Raises as `server_info`."""
+    where = f"http://{HOST}:{port}{endpoint}"
     if not answering(port, supervised.supervisor.pid):
         raise NotCheckedError("the server does not listen any more", where=where)
     try:
-        status, body = _get(supervised, port, plan.engine.info_endpoint, _INFO_S)
+        status, body = _get(supervised, port, endpoint, _INFO_S)
     except _Gone:
         raise died(supervised, plan, "the server died while it was asked for its effective values") from None
+    if status in _NOT_THERE:
+        return None
     if status != http.HTTPStatus.OK:
         why = f"status {status}" if status else "no answer"
         raise NotCheckedError("the server does not tell its effective values", where=where, why=why)

@@ -8,7 +8,7 @@ from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Checkpoint, Component, Launch, Scalar
 from reproducer.engines import engine_of
-from reproducer.engines.source.reading import from_wheel
+from reproducer.engines.source.reading import READABLE, from_wheel
 from reproducer.locking.checkpoints import Checkpoints
 from reproducer.locking.components import Components
 from reproducer.locking.files import reference
@@ -28,10 +28,13 @@ class EngineFacts:
     ) -> tuple[FileReference | None, ArgumentSchema | None]:
         """The list of what the engine takes, which goes to `files`: kept where the engine is the same, else read anew.
 
-        Neither of them where only a build would tell and nothing is to be built.
+        Neither of them for an engine whose source penny cannot read, or where only a build would tell and nothing is
+        to be built.
         """
         making = self.making
         kind, before = making.manifest.engine.kind, making.previous.lock
+        if kind not in READABLE:
+            return None, None
         kept = before.engine.arguments if before is not None and before.engine.kind == kind else None
         data = making.previous.bytes_of(kept) if kept is not None else None
         if kept is not None and data is not None and self._same(engine):

@@ -52,7 +52,12 @@ def _namespace(evidence: Evidence) -> Check:
 def _arguments(evidence: Evidence) -> Check:
     """The argument list of every launch is the one that the engine's adapter makes of the lock."""
     lock = evidence.lock
-    names = [*(f"checkpoint.{checkpoint.role}" for checkpoint in lock.checkpoints), "namespace"]
+    names = [
+        *(f"checkpoint.{checkpoint.role}" for checkpoint in lock.checkpoints),
+        *(f"component.{component.name}" for component in lock.components if component.kind != "wheel"),
+        *(f"file.{name}" for name in lock.launch.files or ()),
+        "namespace",
+    ]
     try:
         placeholders = {name: f"{{{name}}}" for name in names}
         expected = engine_of(lock.engine.kind).argument_list(lock.launch, values=placeholders)

@@ -12,7 +12,7 @@ from reproducer.documents.base import shown
 from reproducer.engines.source.modules import LARGEST_FILE, ListFiles, ReadFile
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 
-_ENGINES = ("sglang", "vllm")
+READABLE = ("sglang", "vllm")
 _MOST_LISTED = 100_000
 
 
@@ -32,7 +32,7 @@ def read_arguments(engine: str, version: str, read: ReadFile, list_files: ListFi
     from reproducer.engines.source.sglang import read_sglang
     from reproducer.engines.source.vllm import read_vllm
 
-    if engine not in _ENGINES:
+    if engine not in READABLE:
         raise InvalidDocumentError(f"penny cannot read the arguments of {shown(engine)}", todo="use sglang or vllm")
     where = f"the source of {engine} {version}"
     sources = Sources(where, read, list_files)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproducer.documents.base import parse_json, shown
+from reproducer.documents.claims import is_claim
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_text, write_atomically
 from reproducer.errors import DriftError, InvalidDocumentError, SignatureError, UnsafeInputError
@@ -26,6 +27,13 @@ def parse_receipt(text: str, *, where: str) -> AnyReceipt:
         InvalidDocumentError: not JSON, of no known kind, or malformed.
     """
     data = parse_json(text, where=where)
+    if is_claim(data):
+        raise InvalidDocumentError(
+            "is a claim and no receipt",
+            where=where,
+            why="nobody measured it here, and nothing can be recomputed from it",
+            todo="keep claims in evidence/claims, apart from receipts",
+        )
     kind = data.get("kind") if isinstance(data, dict) else None
     model = RECEIPT_KINDS.get(kind) if isinstance(kind, str) else None
     if model is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import Document
+from reproducer.documents.claims import Claim
 from reproducer.documents.environment import AdoptedEnvironment, Observation
 from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
@@ -26,6 +27,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "measure-receipt-1": MeasureReceipt,
     "reference-1": FidelityReference,
     "bundle-1": BundleIndex,
+    "claim-1": Claim,
     "verdict-1": Verdict,
 }
 

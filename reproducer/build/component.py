@@ -22,8 +22,9 @@ from reproducer.build.patching import apply_series
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.receipts import Isolation
-from reproducer.documents.sources import LocalSource, SdistSource, WheelSource
-from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError
+from reproducer.documents.sources import GitSource, LocalSource, SdistSource, WheelSource
+from reproducer.errors import DriftError, InvalidDocumentError, RebuildError, UnsafeInputError
+from reproducer.store import Store
 
 Read = Callable[[FileReference], bytes]
 _BACKEND = re.compile(r"^[A-Za-z_][A-Za-z0-9_.]*(:[A-Za-z_][A-Za-z0-9_.]*)?$")
@@ -46,7 +47,9 @@ class BuiltWheel:
     built_in: Path
 
 
-def prepare_source(component: Component, *, sdist: Path | None, read: Read, folder: Path, epoch: int) -> Path:
+def prepare_source(
+    component: Component, *, sdist: Path | None, read: Read, folder: Path, epoch: int, store: Store | None = None
+) -> Path:
     """The component's source tree: unpacked or copied, patched, with normal modes and times.
 
     Args:
@@ -55,15 +58,17 @@ def prepare_source(component: Component, *, sdist: Path | None, read: Read, fold
         read: gives the verified bytes of a file that the lock names.
         folder: where to; does not exist yet.
         epoch: modification time of everything in it, in seconds.
+        store: its mirrors have a git source; None for another one.
 
     Returns:
-        The top folder of the sources.
+        The folder that is built: the top of the sources, or the subfolder of a git source.
 
     Raises:
         UnsafeInputError, DriftError: as unpacking, reading and patching do.
         InvalidDocumentError: the sources were not fetched, or a file is listed twice.
     """
     source = component.source
+    subfolder = None
     if isinstance(source, LocalSource):
         tree = folder / component.name
         _copy_local(source, tree, read=read, where=component.name)
@@ -71,11 +76,27 @@ def prepare_source(component: Component, *, sdist: Path | None, read: Read, fold
         if sdist is None:
             raise InvalidDocumentError("has a source distribution that was not fetched", where=component.name)
         tree = unpack_sdist(sdist, folder, name=source.filename, epoch=epoch)
+    elif isinstance(source, GitSource):
+        if store is None:
+            raise InvalidDocumentError("has a git source that was not fetched", where=component.name)
+        from reproducer.git.exporting import export  # which writes with what unpacks archives here
+
+        changes = None if source.changes is None else read(source.changes)
+        tree, subfolder = folder / component.name, source.subfolder
+        export(source, store, tree, changes=changes, where=component.name, epoch=epoch)
     else:
         raise InvalidDocumentError(f"cannot be unpacked from a source of the kind {source.kind}", where=component.name)
     apply_series(tree, [(patch.path, read(patch)) for patch in component.patches])
     settle(tree, epoch)
-    return tree
+    return tree if subfolder is None else _below(tree, subfolder, where=component.name)
+
+
+def _below(tree: Path, subfolder: str, *, where: str) -> Path:
+    """The folder of a source tree that is built; no link stands in its place."""
+    top = tree / subfolder
+    if not top.is_dir() or top.resolve() != tree.resolve() / subfolder:
+        raise DriftError(f"the sources have no folder {shown(subfolder)}", where=where)
+    return top
 
 
 def _copy_local(source: LocalSource, tree: Path, *, read: Read, where: str) -> None:
@@ -100,6 +121,7 @@ def build_component(
     sdist: Path | None,
     read: Read,
     work: Path,
+    store: Store | None = None,
 ) -> BuiltWheel:
     """Build a component's wheel; the same inputs give the same bytes in any folder.
 
@@ -111,6 +133,7 @@ def build_component(
         sdist: the verified source distribution; None for a local source.
         read: gives the verified bytes of a file that the lock names.
         work: an empty folder; the wheel lies in its `out`, the log is its `build.log`.
+        store: its mirrors have a git source; None for another one.
 
     Raises:
         RebuildError: the build fails, or the build environment lacks what the sources ask for.
@@ -118,7 +141,7 @@ def build_component(
     """
     epoch = recipe.source_date_epoch
     work = work.resolve()
-    tree = prepare_source(component, sdist=sdist, read=read, folder=work / "src", epoch=epoch)
+    tree = prepare_source(component, sdist=sdist, read=read, folder=work / "src", epoch=epoch, store=store)
     plan = build_system(tree, provided, where=component.name)
     out = work / "out"
     out.mkdir()

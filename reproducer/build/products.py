@@ -26,6 +26,8 @@ from reproducer.store.hashing import hash_tree, tree_digest
 from reproducer.store.layout import private_folder
 
 _RECORD = "record.json"
+# What says of a git source where it was found, and not what it is.
+_FROM_WHERE: Any = {"source": {"url": True, "asked": True, "submodules": {"__all__": {"url"}}}}
 _DECIDES = {"name", "source", "patches", "variables", "arguments", "architectures", "tools"}
 
 
@@ -191,7 +193,7 @@ class Workshop:
         """What decides what comes out of a component."""
         return {
             "version": 1,
-            "component": component.model_dump(mode="json", include=decides, exclude_none=True),
+            "component": component.model_dump(mode="json", include=decides, exclude=_FROM_WHERE, exclude_none=True),
             "recipe": self.recipe.model_dump(mode="json"),
             "toolchain": self.toolchain.model_dump(mode="json", exclude_none=True),
             "environment": sorted([each.filename, each.sha256] for each in environment),
@@ -246,7 +248,9 @@ class Workshop:
         return build_files(
             component,
             self.recipe,
-            prepare=lambda folder: prepare_source(component, sdist=sdist, read=self.read, folder=folder, epoch=epoch),
+            prepare=lambda folder: prepare_source(
+                component, sdist=sdist, read=self.read, folder=folder, epoch=epoch, store=self.store
+            ),
             environment=self._programs(component, environment),
             work=work,
         )
@@ -284,6 +288,7 @@ class Workshop:
             sdist=sdist,
             read=self.read,
             work=work,
+            store=self.store,
         )
 
     def build_again(
@@ -298,17 +303,20 @@ class Workshop:
     ) -> tuple[Product, dict[str, CheckpointFile]]:
         """The folder of a checkpoint, converted now or taken from the store; it is the product's `checkpoint`.
 
+        One whose files are taken as they are is what `penny fetch` put into the store, hashed again.
+
         Args:
             checkpoint: what to make.
             environment: the chosen wheel of every package of its conversion environment.
             compare: hold its files against the lock; locking itself does not.
 
         Raises:
-            DriftError: the files are not those of the lock; names each.
+            DriftError: the files are not those of the lock; names each. Or they are not in the store.
+            NotCheckedError: nobody knows its files.
             RebuildError, UnsafeInputError: as `convert_checkpoint`.
         """
         if checkpoint.made is None:
-            raise InvalidDocumentError("names no conversion", where=f"checkpoints.{checkpoint.name}")
+            return self._taken(checkpoint)
         source, conversion = checkpoint.made
         inputs = {
             "version": 1,
@@ -347,6 +355,19 @@ class Workshop:
         if compare:
             compare_checkpoint(checkpoint, files)
         return product, files
+
+    def _taken(self, checkpoint: Checkpoint) -> tuple[Product, dict[str, CheckpointFile]]:
+        """A checkpoint of a hub or of a folder: exactly the locked files, as they were fetched."""
+        from reproducer.hub.presenting import origin_of, presented
+
+        folder = presented(self.store, checkpoint, reporter=self.reporter)
+        if folder is None:
+            raise DriftError(
+                f"checkpoint {checkpoint.name} is not in the store",
+                where=origin_of(checkpoint),
+                todo=f"run `penny fetch`, with --checkpoint {checkpoint.role}=DIR where you have its folder",
+            )
+        return Product(folder.parent, {}, reused=True), {each.path: each for each in checkpoint.listed}
 
 
 def product_key(kind: str, platform: str, inputs: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
+from reproducer.documents.sources import GitSource
 from reproducer.errors import PennyError
 from reproducer.identity.factors import Path
 
@@ -79,6 +80,9 @@ def unified(before: bytes, after: bytes, old: str, new: str) -> str:
 def _texts(lock: Lock) -> Iterator[tuple[Path, tuple[str, FileReference]]]:
     """Every text file whose lines are worth reading: the path of its digest, what it is, and where it lies."""
     for component in lock.components:
+        if isinstance(component.source, GitSource) and (changes := component.source.changes) is not None:
+            path = ("components", component.name, "source", "changes", "sha256")
+            yield path, (f"changes beside the commit of component {component.name}", changes)
         for patch in component.patches:
             path = ("components", component.name, "patches", patch.path, "sha256")
             yield path, (f"patch {patch.path} of component {component.name}", patch)

@@ -32,7 +32,7 @@ def export(
     where: str,
     epoch: int,
     limits: Limits = DEFAULT_LIMITS,
-) -> Path:
+) -> None:
     """Write the source tree of a lock's git source.
 
     Args:
@@ -43,9 +43,6 @@ def export(
         where: the component, for errors.
         epoch: time of everything that is written, in seconds.
         limits: how large it may become.
-
-    Returns:
-        The folder that is built: the source's subfolder, or the top.
 
     Raises:
         DriftError: an object is missing or damaged, a tree or submodule is not the one that the lock names, the changes
@@ -68,7 +65,6 @@ def export(
     if left := modules.keys() - export.visited:
         raise DriftError(f"the lock names the submodule {shown(min(left))}, and its parent has none there", where=where)
     writer.finish()
-    return _subfolder(folder, source, where)
 
 
 @dataclass
@@ -142,12 +138,3 @@ def _same_tree(there: Objects, pinned: GitSource | Submodule, where: str) -> Non
             why=f"expected {pinned.tree}, got {tree}",
             todo="lock again: one of the two was changed by hand",
         )
-
-
-def _subfolder(folder: Path, source: GitSource, where: str) -> Path:
-    if source.subfolder is None:
-        return folder
-    top = folder / source.subfolder
-    if not top.is_dir() or top.resolve() != folder.resolve() / source.subfolder:
-        raise DriftError(f"the commit has no folder {shown(source.subfolder)}", where=where)
-    return top

@@ -17,7 +17,7 @@ from reproducer.attest.predicate import (
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Checkpoint, Component, Lock
 from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Derived, MeasureReceipt
-from reproducer.documents.sources import Artefact, GitSource, LocalSource, Submodule
+from reproducer.documents.sources import Artefact, GitSource, HubSource, LocalSource, Submodule
 from reproducer.ledger import AnyReceipt, receipt_name
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -158,6 +158,8 @@ def _dependencies(lock: Lock) -> Iterable[dict[str, Any]]:
     for checkpoint in lock.checkpoints:
         used = {"checkpoint": checkpoint.name}
         if checkpoint.made is None:
+            if isinstance(checkpoint.source, HubSource):
+                yield _revision(checkpoint.source, {"role": "checkpoint repository", **used})
             yield from (_file(file, {"role": "checkpoint file", **used}) for file in checkpoint.listed)
             continue
         source, conversion = checkpoint.made
@@ -175,6 +177,15 @@ def _repositories(source: GitSource, used: dict[str, str]) -> Iterable[dict[str,
         yield {**said, "digest": {"gitCommit": each.commit, "gitTree": each.tree}, "annotations": annotations}
     if source.changes is not None:
         yield _file(source.changes, {"role": "local changes", **used})
+
+
+def _revision(source: HubSource, annotations: dict[str, str]) -> dict[str, Any]:
+    """One revision of a model repository, as package URLs name it."""
+    return {
+        "uri": f"pkg:huggingface/{source.repository}@{source.revision}",
+        "digest": {"gitCommit": source.revision},
+        "annotations": annotations,
+    }
 
 
 def _artefact(artefact: Artefact, annotations: dict[str, str]) -> dict[str, Any]:

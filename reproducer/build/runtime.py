@@ -23,7 +23,7 @@ from reproducer.build.wheel_content import (
 )
 from reproducer.documents.base import shown
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Component
+from reproducer.documents.lock import Component, Lock
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import (
     BuildReceipt,
@@ -108,6 +108,7 @@ def build(
         raise NotCheckedError(
             f"the lock is for {lock.platform} and this machine is {host_platform()}", where=str(opened.path)
         )
+    refuse_unknown(lock)
     workshop = Workshop(store, lock.platform, lock.toolchain, lock.build, opened.read, reporter, offline)
     outputs: list[BuiltOutput] = []
     built: list[Wheel] = []
@@ -171,6 +172,19 @@ def build(
     if reused and not again:
         receipt = _same_as_before(receipt, Ledger.of(store.root, opened.digest))
     return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused, folders)
+
+
+def refuse_unknown(lock: Lock) -> None:
+    """Refuse a lock with a checkpoint of which only the revision is known, before anything is built.
+
+    Raises:
+        NotCheckedError: names the checkpoint.
+    """
+    from reproducer.hub.presenting import files_of
+
+    for checkpoint in lock.checkpoints:
+        if checkpoint.made is None:
+            files_of(checkpoint)
 
 
 def _environment(fetched: Chosen, name: str, opened: OpenedLock) -> Sequence[Artefact]:

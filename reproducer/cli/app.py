@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reproducer import __version__
-from reproducer.cli import building, caching, diagnosing, evidence, git, locking, reproducing, running
+from reproducer.cli import building, caching, checkpoints, diagnosing, evidence, git, locking, reproducing, running
 
 app = typer.Typer(
     name="penny",
@@ -40,6 +40,7 @@ app.command("diff")(locking.diff)
 app.command("git-diff", hidden=True)(git.git_diff)
 app.command("git-textconv", hidden=True)(git.git_textconv)
 app.command("fetch")(building.fetch)
+app.add_typer(checkpoints.checkpoint, name="checkpoint")
 app.command("build")(building.build)
 app.command("namespace")(running.namespace)
 app.add_typer(caching.cache, name="cache")

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from reproducer.cli.checkpoints import EndpointOption, FoldersOption, fetched_text, named_folders, use_endpoint
 from reproducer.cli.front import (
     DEFAULT_LOCK,
     Front,
@@ -26,13 +27,14 @@ def fetch(
     *,
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
+    checkpoint: FoldersOption = None,
+    endpoint: EndpointOption = None,
     offline: OfflineOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Bring everything the lock names into the store, verified."""
-    from reproducer.cli.terminal import bytes_text
     from reproducer.documents.opened import open_lock
     from reproducer.fetch import fetch as bring
     from reproducer.fetch.indexes import Indexes
@@ -40,18 +42,30 @@ def fetch(
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
     opened.check_files()
-    fetched = bring(opened, open_store(store), indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
+    use_endpoint(endpoint)
+    fetched = bring(
+        opened,
+        open_store(store),
+        indexes=Indexes.from_user(),
+        reporter=front.reporter,
+        offline=offline,
+        folders=named_folders(checkpoint),
+    )
+    brought = fetched.checkpoints
     front.emit(
         {
             "receipt": None,
-            "level": "inputs-identical",
+            "level": "inputs-identical" if not brought.unknown else "none",
             "differences": [],
-            "files": len(fetched.artefacts),
+            "files": len(fetched.artefacts) + brought.files,
             "downloaded": fetched.downloaded,
             "reused": fetched.reused,
+            "checkpoints": {name: str(folder) for name, folder in brought.folders.items()},
+            "unknown": list(brought.unknown),
         },
-        f"{len(fetched.artefacts)} files in the store, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused",
+        fetched_text(fetched),
     )
+    finish(Outcome.NOT_CHECKED if brought.unknown else Outcome.HOLDS)
 
 
 def build(

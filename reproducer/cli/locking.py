@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from reproducer.cli.checkpoints import EndpointOption, use_endpoint
 from reproducer.cli.front import (
     DEFAULT_LOCK,
     Front,
@@ -54,6 +55,7 @@ def lock(
             "--upgrade", metavar="NAME", help="Take the newest allowed version of NAME; `ALL` makes everything anew."
         ),
     ] = None,
+    endpoint: EndpointOption = None,
     store: StoreOption = None,
     offline: OfflineOption = False,
     yes: YesOption = False,
@@ -68,6 +70,7 @@ def lock(
     from reproducer.locking.missing import MissingFactsError
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    use_endpoint(endpoint)
     source = manifest if manifest is not None else manifest_of(lock_path)
     try:
         locked = resolve(

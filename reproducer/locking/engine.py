@@ -63,6 +63,8 @@ class EngineFacts:
         if kept is None:
             engine = engine_of(making.manifest.engine.kind)
             config = self.checkpoints.config_of(target)
+            if config is None:  # the values depend on files that nobody knows yet
+                return {}
             kept = engine.expected_effective(launch.arguments, config, launch.environment)
         return dict(sorted(kept.items()))
 

@@ -124,6 +124,10 @@ def _hashes(pylock: bytes, where: str) -> dict[str, set[str]]:
 
 def _checkpoints(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
     for checkpoint in lock.checkpoints:
+        if checkpoint.files == "unknown":
+            reason = "the lock pins its revision only, so nothing says what its files are"
+            yield unknown(f"build.checkpoint.{checkpoint.name}{suffix}", "rebuild", reason)
+            continue
         expected = content_digest({file.path: file.sha256 for file in checkpoint.listed})
         tree = receipt.checkpoints.get(checkpoint.name) or receipt.checkpoints.get(checkpoint.role)
         faults = []

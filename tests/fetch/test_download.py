@@ -18,7 +18,7 @@ from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError, PennyError
 from reproducer.fetch import fetch_artefacts
 from reproducer.fetch.indexes import Indexes
-from reproducer.fetch.web import Patience, _check_redirect, _retry_after
+from reproducer.fetch.web import Patience, _check_redirect, retry_after
 from reproducer.progress import Silent, Task, Unit
 from reproducer.store import Store
 
@@ -287,12 +287,12 @@ def test_certificates_that_cannot_be_read(index: Any, bring: Bring, tmp_path: Pa
         bring(wheel, indexes=Indexes((index.url,), cert=tmp_path / "none.pem"))
 
 
-def test_retry_after_in_both_forms() -> None:
+def testretry_after_in_both_forms() -> None:
     """Seconds or a date; nonsense counts as nothing."""
-    assert _retry_after("3") == 3.0
-    assert _retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
-    assert _retry_after("soon") is None
-    assert _retry_after(None) is None
+    assert retry_after("3") == 3.0
+    assert retry_after("Wed, 21 Oct 2015 07:28:00 GMT") == 0.0
+    assert retry_after("soon") is None
+    assert retry_after(None) is None
 
 
 def test_progress_adds_up(index: Any, bring: Bring) -> None:

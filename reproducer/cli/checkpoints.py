@@ -1,0 +1,155 @@
+"""`penny checkpoint sign`, `penny checkpoint verify`; the options by which other commands name a hub and folders."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    LockOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    open_store,
+)
+from reproducer.errors import DriftError, UsageError
+
+if TYPE_CHECKING:
+    from reproducer.documents.lock import Checkpoint
+    from reproducer.documents.opened import OpenedLock
+    from reproducer.fetch import Fetched
+
+EndpointOption = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint", metavar="URL", help="The hub, or a mirror of it; default: HF_ENDPOINT or the public one."
+    ),
+]
+FoldersOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--checkpoint", metavar="ROLE=DIR", help="Verify this folder instead of downloading; may be given again."
+    ),
+]
+RoleArgument = Annotated[str, typer.Argument(metavar="ROLE", help="The checkpoint's role, such as `target`.")]
+
+checkpoint = typer.Typer(
+    help="Model signatures (OpenSSF) of fetched checkpoints.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def use_endpoint(endpoint: str | None) -> None:
+    """Let the hub's client, which is not loaded yet, ask this address in this run."""
+    if endpoint:
+        os.environ["HF_ENDPOINT"] = endpoint
+
+
+def named_folders(options: list[str] | None) -> dict[str, Path]:
+    """The folders of `--checkpoint ROLE=DIR`, by role.
+
+    Raises:
+        UsageError: not of that form, or one role twice.
+    """
+    found: dict[str, Path] = {}
+    for option in options or ():
+        role, equals, folder = option.partition("=")
+        if not (role and equals and folder):
+            raise UsageError(f"--checkpoint {option!r} is not of the form ROLE=DIR")
+        if role in found:
+            raise UsageError(f"--checkpoint names the role {role!r} twice")
+        found[role] = Path(folder).expanduser()
+    return found
+
+
+def fetched_text(fetched: "Fetched") -> str:
+    """What `penny fetch` did, in a line for the files and one for each checkpoint of which nobody knows them."""
+    from reproducer.cli.terminal import bytes_text
+
+    brought = fetched.checkpoints
+    files = len(fetched.artefacts) + brought.files
+    lines = [f"{files} files verified, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused"]
+    if not brought.files and not brought.unknown:
+        lines = [f"{files} files in the store, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused"]
+    lines += [f"{name}: digests unknown, the lock pins its revision only; run `penny lock`" for name in brought.unknown]
+    return "\n".join(lines)
+
+
+@checkpoint.command("sign")
+def sign(
+    role: RoleArgument,
+    *,
+    key: Annotated[Path, typer.Option("--key", help="EC private key as PEM, without a password.")],
+    signature: Annotated[Path, typer.Option("--signature", help="The file to write.")] = Path("model.sig"),
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Sign a fetched checkpoint: every locked file with its digest, as OpenSSF model signing has it."""
+    from reproducer.hub.signing import sign_folder
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    found, folder = _fetched(front, lock_path, store, role)
+    sign_folder(folder, signature, key=key)
+    result = {"checkpoint": found.name, "signature": str(signature), "files": len(found.listed)}
+    front.emit(result, f"{signature} signs {len(found.listed)} files of {found.name}")
+
+
+@checkpoint.command("verify")
+def verify(
+    role: RoleArgument,
+    *,
+    key: Annotated[Path, typer.Option("--key", help="The publisher's EC public key as PEM.")],
+    signature: Annotated[
+        Path,
+        typer.Option("--signature", help="The signature; a plain name that is no file here lies in the checkpoint."),
+    ] = Path("model.sig"),
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Hold a fetched checkpoint against a model signature that its publisher ships."""
+    from reproducer.hub.signing import verify_folder
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    found, folder = _fetched(front, lock_path, store, role)
+    shipped = any(file.path == str(signature) for file in found.listed)
+    place = folder / signature if shipped and not signature.exists() else signature
+    verify_folder(folder, place, key=key)
+    result = {"checkpoint": found.name, "signature": str(signature), "files": len(found.listed), "holds": True}
+    front.emit(result, f"{signature} holds for {found.name}")
+
+
+def _fetched(front: Front, lock_path: Path, store: Path | None, role: str) -> "tuple[Checkpoint, Path]":
+    """The checkpoint of a role and the folder with exactly its files, every one of them hashed just now."""
+    from reproducer.documents.opened import open_lock
+    from reproducer.hub.presenting import presented
+
+    opened = open_lock(lock_path)
+    found = _of_role(opened, role)
+    folder = presented(open_store(store), found, reporter=front.reporter)
+    if folder is None:
+        raise DriftError(f"checkpoint {found.name} is not in the store", todo="run `penny fetch`")
+    return found, folder
+
+
+def _of_role(opened: "OpenedLock", role: str) -> "Checkpoint":
+    roles = {each.role: each for each in opened.lock.checkpoints if each.made is None}
+    found = next((each for name, each in roles.items() if name == role), None)
+    if found is None:
+        known = ", ".join(roles) or "none"
+        raise UsageError(
+            f"no checkpoint with the role {role!r} is taken as files", where=str(opened.path), todo=f"roles: {known}"
+        )
+    return found

@@ -9,23 +9,34 @@ The content digest of an ELF file is one over its sections, each by name, type, 
 * the folders it was built in, wherever they stand: each is replaced by one text. Where two folders differ in length,
   what lies behind moves, and code that refers to it differs: that is a difference (compile with
   `-ffile-prefix-map`);
-* file offsets, section numbers, and the compression of device code.
+* file offsets, section numbers, and how device code is compressed (which may move what lies behind it).
 
 Objects and cubins are linked by name, so there symbols and relocations count by their names. Static archives count by
-member, without time, owner, mode and symbol table. In text only the folders are replaced. Everything else, and every
+member, without time, owner, mode and symbol table. PTX counts without comments, `.file`, `.loc` and debug sections. In
+other text only the folders are replaced. Everything else, and every
 file that lies about itself, counts as it is.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from reproducer.binaries.archive import archive_members, is_archive
-from reproducer.binaries.device_code import device_code_digest, normal_hash, normal_name
+from reproducer.binaries.device_code import device_code_digest, entry_digest, normal_hash, normal_name, ptx_body
 from reproducer.binaries.elf import CUDA, NOBITS, RELA, STRTAB, SYMTAB, Elf, Section, is_debug, is_elf, read_elf
-from reproducer.binaries.fatbin import ELF, SECTIONS, Entry, device_code, entries, in_order, is_fatbin, is_ptx
+from reproducer.binaries.fatbin import (
+    ELF,
+    SECTIONS,
+    Entry,
+    cubin_architecture,
+    device_code,
+    entries,
+    in_order,
+    is_fatbin,
+    is_ptx,
+)
 from reproducer.binaries.reading import MalformedError, Window, opened
 from reproducer.binaries.volatile import Volatile
 from reproducer.canonical import content_digest
@@ -78,49 +89,84 @@ def content_of(window: Window, *, build_paths: Sequence[Path] = ()) -> FileConte
         digest.update(piece)
         has_null = has_null or b"\0" in piece
     plain = FileContent(digest.hexdigest(), window.size, digest.hexdigest())
-    volatile = Volatile.of(build_paths)
+    reading = _Reading(Volatile.of(build_paths))
     try:
-        content = _content(window, volatile, has_null=has_null)
-        found = device_code(window)
-        if found is None:
-            return replace(plain, content_sha256=content or plain.sha256)
-        code = list(found)
-        return replace(
-            plain,
-            content_sha256=content or plain.sha256,
-            device_code_sha256=device_code_digest(code, volatile),
-            architectures=in_order({each.architecture for each in code}),
-        )
+        content = reading.content(window, has_null=has_null)
     except MalformedError as error:
         return replace(plain, fault=str(error))
+    return replace(
+        plain,
+        content_sha256=content or plain.sha256,
+        device_code_sha256=device_code_digest(reading.code) if reading.code else None,
+        architectures=in_order({architecture for architecture, _ in reading.code}) if reading.code else None,
+    )
 
 
-def _content(window: Window, volatile: Volatile, *, has_null: bool) -> str | None:
-    """The digest of what is left after normalisation; None where nothing is to be normalised."""
-    if is_elf(window):
-        return content_digest(["elf", elf_parts(read_elf(window), volatile)])
-    if is_archive(window):
-        parts = [[each.name, _content_or_bytes(each.content, volatile)] for each in archive_members(window)]
-        return content_digest(["archive", parts])
-    if is_fatbin(window):
-        return content_digest(["fatbin", entry_parts(entries(window), volatile)])
-    if has_null:
-        return None
-    return normal_hash(window, volatile if is_ptx(window) else replace(volatile, names=False))
+@dataclass
+class _Reading:
+    """One pass over a file.
+
+    Attributes:
+        volatile: what is replaced.
+        code: the device code met on the way: architecture and digest of each entry.
+    """
+
+    volatile: Volatile
+    code: list[tuple[str, str]] = field(default_factory=list)
+
+    def content(self, window: Window, *, has_null: bool) -> str | None:
+        """The digest of what is left after normalisation; None where nothing is to be normalised."""
+        if is_elf(window):
+            return self._elf(window)
+        if is_archive(window):
+            return content_digest(
+                ["archive", [[each.name, self._member(each.content)] for each in archive_members(window)]]
+            )
+        if is_fatbin(window):
+            return content_digest(["fatbin", self._entries(window)])
+        if not has_null and is_ptx(window):
+            self.code += [(each.architecture, entry_digest(each, self.volatile)) for each in device_code(window) or ()]
+            return hashlib.sha256(ptx_body(window, self.volatile)).hexdigest()
+        return None if has_null else normal_hash(window, replace(self.volatile, names=False))
+
+    def _elf(self, window: Window) -> str:
+        elf = read_elf(window)
+        if elf.machine == CUDA:
+            entry = Entry(ELF, cubin_architecture(elf), window, "", window.size)
+            self.code.append((entry.architecture, entry_digest(entry, self.volatile)))
+        parts = elf_parts(elf, self.volatile, self._entries)
+        return content_digest(["elf", parts])
+
+    def _member(self, window: Window) -> str:
+        """The content of a member of an archive; one that lies about itself counts as it is."""
+        if is_elf(window):
+            before = len(self.code)
+            try:
+                return self._elf(window)
+            except MalformedError:
+                del self.code[before:]
+        return normal_hash(window, Volatile())
+
+    def _entries(self, window: Window) -> list[list[str]]:
+        """Each entry of fat binaries by architecture and content, sorted."""
+        parts = []
+        for entry in entries(window):
+            try:
+                plain = replace(entry, payload=entry.plain(), compression="")
+            except MalformedError:
+                plain = entry
+            self.code.append((entry.architecture, entry_digest(plain, self.volatile)))
+            parts.append([entry.architecture, _entry(plain, self.volatile)])
+        return sorted(parts)
 
 
-def _content_or_bytes(window: Window, volatile: Volatile) -> str:
-    """The content of a member of an archive."""
-    if is_elf(window):
-        try:
-            return content_digest(["elf", elf_parts(read_elf(window), volatile)])
-        except MalformedError:
-            pass
-    return normal_hash(window, Volatile())
-
-
-def elf_parts(elf: Elf, volatile: Volatile) -> list[list[Any]]:
+def elf_parts(elf: Elf, volatile: Volatile, fat: Callable[[Window], list[list[str]]] | None = None) -> list[list[Any]]:
     """What counts of an ELF file: its header, and each section that is not left out as [name, type, flags, digest].
+
+    Args:
+        elf: the file.
+        volatile: what is replaced.
+        fat: gives what counts of a section that holds fat binaries; None where such a section counts as bytes.
 
     Raises:
         MalformedError: sections lie about themselves.
@@ -130,8 +176,11 @@ def elf_parts(elf: Elf, volatile: Volatile) -> list[list[Any]]:
     for section in elf.sections[1:]:
         if is_left_out(section, by_name=by_name):
             continue
-        title = normal_name(section.name, volatile)
-        parts.append([title, section.kind, f"{section.flags:x}", _section(elf, section, volatile, by_name=by_name)])
+        if fat is not None and section.name in SECTIONS:
+            digest = content_digest(fat(section.content))
+        else:
+            digest = _section(elf, section, volatile, by_name=by_name)
+        parts.append([normal_name(section.name, volatile), section.kind, f"{section.flags:x}", digest])
     return sorted(parts, key=str) if by_name else parts
 
 
@@ -147,8 +196,6 @@ def is_left_out(section: Section, *, by_name: bool) -> bool:
 def _section(elf: Elf, section: Section, volatile: Volatile, *, by_name: bool) -> str:
     if section.kind == NOBITS:
         return f"{section.size} bytes"
-    if section.name in SECTIONS:
-        return content_digest(entry_parts(entries(section.content), volatile))
     if by_name and section.kind == SYMTAB:
         return content_digest(_symbols(elf, section, volatile))
     if by_name and section.kind == RELA:
@@ -170,16 +217,11 @@ def _symbols(elf: Elf, table: Section, volatile: Volatile) -> list[list[str]]:
     return sorted(found)
 
 
-def entry_parts(found: Iterable[Entry], volatile: Volatile) -> list[list[str]]:
-    """What counts of a fat binary: each entry by architecture and content, sorted."""
-    return sorted([each.architecture, _entry(each, volatile)] for each in found)
-
-
 def _entry(entry: Entry, volatile: Volatile) -> str:
-    try:
-        plain = entry.plain()
-        if entry.kind == ELF and is_elf(plain):
-            return content_digest(["elf", elf_parts(read_elf(plain), volatile)])
-    except MalformedError:
-        plain = entry.payload
-    return normal_hash(plain, volatile)
+    """The content of one entry."""
+    if entry.kind == ELF and not entry.compression and is_elf(entry.payload):
+        try:
+            return content_digest(["elf", elf_parts(read_elf(entry.payload), volatile)])
+        except MalformedError:
+            pass
+    return normal_hash(entry.payload, volatile)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from reproducer.binaries.decompress import LARGEST
 from reproducer.binaries.elf import CUDA, NOBITS, RELA, Elf, is_elf, read_elf
 from reproducer.binaries.fatbin import ELF, PTX, Entry
 from reproducer.binaries.reading import MalformedError, Window
@@ -23,17 +24,9 @@ _DEBUG_SECTION = re.compile(rb"^[ \t]*\.section[ \t]+\.debug_[a-z_]+\s*\{[^}]*\}
 _DROPPED = re.compile(rb"^[ \t]*(?://[^\n]*|\.file\b[^\n]*|\.loc\b[^\n]*)?\n", re.MULTILINE)
 
 
-def device_code_digest(found: Iterable[Entry], volatile: Volatile) -> str:
-    """One digest over device code.
-
-    Args:
-        found: its entries.
-        volatile: what is replaced in names and data.
-
-    Raises:
-        MalformedError: headers that lead to the entries lie. An entry that cannot be read counts as it lies there.
-    """
-    return content_digest(sorted([each.architecture, entry_digest(each, volatile)] for each in found))
+def device_code_digest(found: Iterable[tuple[str, str]]) -> str:
+    """One digest over device code: the architecture and digest of each entry, in whatever order."""
+    return content_digest(sorted([architecture, digest] for architecture, digest in found))
 
 
 def entry_digest(entry: Entry, volatile: Volatile) -> str:
@@ -77,7 +70,9 @@ def cubin_parts(elf: Elf, volatile: Volatile) -> list[Any]:
 
 
 def ptx_body(window: Window, volatile: Volatile) -> bytes:
-    """PTX without what only a person or a debugger reads."""
+    """PTX without what only a person or a debugger reads; raises MalformedError where it is larger than 1 GiB."""
+    if window.size > LARGEST:
+        raise MalformedError("is PTX without end")
     text = window.read(0, window.size).rstrip(b"\0")
     return volatile.normal(_DROPPED.sub(b"", _DEBUG_SECTION.sub(b"", text)))
 

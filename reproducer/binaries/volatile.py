@@ -3,8 +3,9 @@
 Names by experiment with nvcc 13.0.88, the same source compiled twice in two folders:
 `tmpxft_00001cd3_00000000-6_k.cudafe1.cpp` holds nvcc's process id and a counter;
 `_GLOBAL__N__6443d1c1_4_k_cu_a3913406` (an anonymous namespace), `_INTERNAL_6443d1c1_4_k_cu_a3913406` and
-`__nv_static_36__6443d1c1_4_k_cu_a3913406` hold a digest of the path, the file's name with its length, and a digest of
-what it defines. Only hex digits vary, so a name keeps its length when they become zeros, and so do offsets behind it.
+`__nv_static_36__6443d1c1_4_k_cu_a3913406` hold a digest of the path, the file's name with its length, and the name of
+a symbol that it defines or a digest in its place. Only hex digits vary, so a name keeps its length when they become
+zeros, and so do offsets behind it.
 """
 
 import os
@@ -17,8 +18,8 @@ BUILD_PATH = b"/penny-build"
 _LONGEST = 8192
 _NAMES = re.compile(
     rb"(?P<temporary>tmpxft_)[0-9a-f]{8}_[0-9a-f]{8}(?P<step>-[0-9]{1,4}_)?"
-    rb"|(?P<start>(?:_GLOBAL__N__|_INTERNAL_|__nv_static_[0-9]{1,4}__))[0-9a-f]{8}"
-    rb"(?P<file>_[0-9]{1,4}_[A-Za-z0-9_$]{1,1000}?_cu_|_[0-9]{1,4}_[A-Za-z0-9_$]{1,1000}?_)[0-9a-f]{8}"
+    rb"|(?P<start>_GLOBAL__N__|_INTERNAL_|__nv_static_[0-9]{1,4}__)[0-9a-f]{8}(?=_[0-9]{1,4}_)"
+    rb"(?:(?P<file>_[0-9]{1,4}_[A-Za-z0-9_$]{1,1000}?_cu_)[0-9a-f]{8})?"
 )
 
 
@@ -81,4 +82,4 @@ def _zeroed(match: re.Match[bytes]) -> bytes:
     if match["temporary"]:
         step = match["step"] or b""
         return match["temporary"] + b"0" * 8 + b"_" + b"0" * 8 + re.sub(rb"[0-9]", b"0", step)
-    return match["start"] + b"0" * 8 + match["file"] + b"0" * 8
+    return match["start"] + b"0" * 8 + (match["file"] + b"0" * 8 if match["file"] else b"")

@@ -193,10 +193,12 @@ def collect(folder: Path, name: str, *, build_paths: Sequence[Path]) -> tuple[Fi
         RebuildError: nothing came out.
         UnsafeInputError: a link, a device, a socket or a pipe, or a name that no document carries.
     """
+    if folder.is_symlink():
+        raise UnsafeInputError(f"the build of {name} gave a link in place of its output folder", where=str(folder))
     try:
-        found = hash_tree(folder) if folder.is_dir() and not folder.is_symlink() else {}
+        found = hash_tree(folder) if folder.is_dir() else {}
     except UnsafeInputError as error:
-        raise UnsafeInputError(f"the build of {name} gave what is no file: {error.what}", where=error.where) from error
+        raise UnsafeInputError(f"the build of {name} gave what no lock can carry: {error.what}") from error
     if not found:
         raise RebuildError(f"the build of {name} gave nothing", why="its output folder is empty")
     if len(found) > _MOST_FILES:

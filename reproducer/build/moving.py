@@ -21,7 +21,7 @@ _FULL = re.compile(r"^[0-9a-f]{40}([0-9a-f]{24})?$")
 _LARGEST = 1 << 20
 _MOST_FILES = 20_000
 _MOST = 20
-_LONGEST = 120
+_LONGEST = 500
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,24 @@ class Fetch:
     Attributes:
         file: the build file, below the source tree.
         line: where in it.
-        text: what is fetched, as it stands there.
-        exact: whether it is named by a full commit.
+        what: what is fetched, as it stands there.
+        revision: at which one; empty where it names none.
     """
 
     file: str
     line: int
-    text: str
-    exact: bool
+    what: str
+    revision: str = ""
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is named by a full commit."""
+        return bool(_FULL.match(self.revision))
 
     def __str__(self) -> str:
+        revision = f" at {shown(self.revision)}" if self.revision else ""
         moving = "" if self.exact else ", which may move"
-        return f"{shown(self.file)}, line {self.line}: {shown(self.text)}{moving}"
+        return f"{shown(self.file)}, line {self.line}: {shown(self.what)}{revision}{moving}"
 
 
 def fetches(tree: Path) -> tuple[Fetch, ...]:
@@ -75,17 +81,17 @@ def _in_file(name: str, text: str) -> Iterator[Fetch]:
         where, which, clone = _WHERE.search(line), _WHICH.search(line), _CLONE.search(line)
         if where is not None:
             if pending is not None:
-                yield Fetch(name, *pending, exact=False)
+                yield Fetch(name, *pending)
             address = where[2] or where[3]
             pending = (number, address[:_LONGEST]) if _is_remote(where[1], address) else None
         if which is not None and pending is not None:
-            revision = which[2] or which[3]
-            yield Fetch(name, pending[0], f"{pending[1]} at {revision[:_LONGEST]}", exact=bool(_FULL.match(revision)))
+            yield Fetch(name, *pending, (which[2] or which[3])[:_LONGEST])
             pending = None
         elif clone is not None:
-            yield Fetch(name, number, clone[0][:_LONGEST], exact=False)
+            said = clone[0] if clone[0].startswith("git+") else line.strip()
+            yield Fetch(name, number, said[:_LONGEST])
     if pending is not None:
-        yield Fetch(name, *pending, exact=False)
+        yield Fetch(name, *pending)
 
 
 def _is_remote(keyword: str | None, address: str) -> bool:

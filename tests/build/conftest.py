@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.build.bench import Bench
+
 BACKEND = """
 import base64, hashlib, os, time, zipfile
 import hooks
@@ -106,3 +108,9 @@ def wheel(tmp_path: Path) -> Callable[[str, str, Mapping[str, bytes]], Path]:
         return write_wheel(folder, project, version, files)
 
     return write
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A workbench in a folder of its own."""
+    return Bench(tmp_path)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 from reproducer.documents.base import shown
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
@@ -77,6 +77,13 @@ def member_path(name: str, *, where: str) -> PurePosixPath:
     return path
 
 
+class Source(Protocol):
+    """What a file's bytes are read from."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """At most so many of the next bytes."""
+
+
 class TreeWriter:
     """Writes members below one new folder and keeps count."""
 
@@ -122,9 +129,11 @@ class TreeWriter:
             )
 
     def directory(self, path: PurePosixPath) -> None:
+        """Make a folder."""
         self.claim(path, "folder").mkdir(mode=0o755, exist_ok=path in self.implied)
 
-    def file(self, path: PurePosixPath, source: IO[bytes], size: int, *, executable: bool) -> None:
+    def file(self, path: PurePosixPath, source: Source, size: int, *, executable: bool) -> None:
+        """Write a file of exactly this size."""
         target = self.claim(path, "file")
         self.grow(size, path)
         handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
@@ -151,6 +160,7 @@ class TreeWriter:
             self.file(path, file, status.st_size, executable=bool(status.st_mode & stat.S_IXUSR))
 
     def symlink(self, path: PurePosixPath, target: str) -> None:
+        """Make a link; where it leads in the end is looked at when everything is there."""
         inside = PurePosixPath(os.path.normpath(path.parent / target))
         if target.startswith("/") or ".." in inside.parts or not target:
             raise UnsafeInputError(

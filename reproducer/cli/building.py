@@ -7,10 +7,12 @@ import typer
 from reproducer.cli.checkpoints import EndpointOption, FoldersOption, fetched_text, named_folders, use_endpoint
 from reproducer.cli.front import (
     DEFAULT_LOCK,
+    AdoptedFoldersOption,
     Front,
     JsonOption,
     LockOption,
     OfflineOption,
+    PythonOption,
     QuietOption,
     StoreOption,
     VerboseOption,
@@ -20,6 +22,7 @@ from reproducer.cli.front import (
     open_store,
     runtime_of,
 )
+from reproducer.cli.repositories import RepositoriesOption, named_repositories
 from reproducer.errors import Outcome
 
 
@@ -29,6 +32,7 @@ def fetch(
     store: StoreOption = None,
     checkpoint: FoldersOption = None,
     endpoint: EndpointOption = None,
+    repository: RepositoriesOption = None,
     offline: OfflineOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -50,6 +54,7 @@ def fetch(
         reporter=front.reporter,
         offline=offline,
         folders=named_folders(checkpoint),
+        repositories=named_repositories(repository),
     )
     brought = fetched.checkpoints
     front.emit(
@@ -60,6 +65,8 @@ def fetch(
             "files": len(fetched.artefacts) + brought.files,
             "downloaded": fetched.downloaded,
             "reused": fetched.reused,
+            "commits": fetched.commits.commits,
+            "commits_reused": fetched.commits.reused,
             "checkpoints": {name: str(folder) for name, folder in brought.folders.items()},
             "unknown": list(brought.unknown),
         },
@@ -73,6 +80,8 @@ def build(
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Build once more in another folder and compare.")] = False,
+    python: PythonOption = None,
+    checkpoint: AdoptedFoldersOption = None,
     offline: OfflineOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
@@ -88,7 +97,9 @@ def build(
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    receipt = runtime_of(front, opened, place, accepted, offline=offline, again=rebuild).receipt
+    receipt = runtime_of(
+        front, opened, place, accepted, offline=offline, again=rebuild, python=python, folders=checkpoint
+    ).receipt
     path = ledger_of(place, opened).add(receipt)
     front.emit(
         {

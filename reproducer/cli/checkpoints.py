@@ -78,6 +78,8 @@ def fetched_text(fetched: "Fetched") -> str:
     lines = [f"{files} files verified, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused"]
     if not brought.files and not brought.unknown:
         lines = [f"{files} files in the store, {bytes_text(fetched.downloaded)} new, {fetched.reused} reused"]
+    if fetched.commits.commits:
+        lines.append(f"{fetched.commits.commits} commits verified, {fetched.commits.reused} of them reused")
     lines += [f"{name}: digests unknown, the lock pins its revision only; run `penny lock`" for name in brought.unknown]
     return "\n".join(lines)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.sources import Artefact
+from reproducer.documents.sources import Artefact, GitSource
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.fetch.indexes import Indexes
 from reproducer.fetch.obtain import Choices, fetch_artefacts
@@ -16,6 +16,7 @@ from reproducer.progress import Reporter
 from reproducer.store import Store
 
 if TYPE_CHECKING:
+    from reproducer.git.obtaining import Commits
     from reproducer.hub.fetching import Brought
     from reproducer.hub.place import HubPlace
 
@@ -24,6 +25,12 @@ def _nothing() -> "Brought":
     from reproducer.hub.fetching import Brought
 
     return Brought()
+
+
+def _no_commits() -> "Commits":
+    from reproducer.git.obtaining import Commits
+
+    return Commits()
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,7 @@ class Fetched:
         downloaded: bytes that were transferred now.
         reused: files that were in the store already.
         checkpoints: those whose files are taken as they are.
+        commits: those of git sources and their submodules.
     """
 
     artefacts: tuple[Artefact, ...]
@@ -43,6 +51,7 @@ class Fetched:
     downloaded: int
     reused: int
     checkpoints: "Brought" = field(default_factory=_nothing)
+    commits: "Commits" = field(default_factory=_no_commits)
 
 
 def fetch(
@@ -55,6 +64,7 @@ def fetch(
     patience: Patience | None = None,
     hub: "HubPlace | None" = None,
     folders: Mapping[str, Path] | None = None,
+    repositories: Mapping[str, Path] | None = None,
 ) -> Fetched:
     """Bring everything a lock names into the store.
 
@@ -67,6 +77,7 @@ def fetch(
         patience: how long one goes on asking; None for the usual.
         hub: where checkpoints come from; None for the user's own.
         folders: checkpoints that the user has already, by role; they are verified and not downloaded.
+        repositories: git repositories on this machine that have commits of the lock, by `obtain`'s names.
 
     Raises:
         InvalidDocumentError: an environment file is malformed.
@@ -110,6 +121,11 @@ def fetch(
         _check_roles(folders or {}, [each.role for each in taken])
         place = hub or HubPlace()
         brought = fetch_checkpoints(taken, store, place=place, reporter=reporter, offline=offline, folders=folders)
+    commits = _no_commits()
+    if repositories or any(isinstance(component.source, GitSource) for component in lock.components):
+        from reproducer.git.obtaining import obtain
+
+        commits = obtain(lock, store, reporter=reporter, offline=offline, places=repositories)
     by_need = dict(zip(needs, obtained.chosen, strict=True))
     unique = {artefact.sha256: artefact for artefact in obtained.chosen}
     return Fetched(
@@ -118,9 +134,10 @@ def fetch(
             name: tuple(sorted((by_need[choices] for choices in chosen), key=lambda artefact: artefact.project))
             for name, chosen in environments.items()
         },
-        downloaded=obtained.downloaded + brought.downloaded,
+        downloaded=obtained.downloaded + brought.downloaded + commits.downloaded,
         reused=obtained.reused + brought.reused,
         checkpoints=brought,
+        commits=commits,
     )
 
 

@@ -91,7 +91,7 @@ class _Export:
                     self.writer.symlink(path, self._target(there, leaf, path))
                 else:
                     blob = there.open(leaf.oid, "blob")
-                    self.writer.file(path, blob, blob.size, executable=leaf.executable)  # type: ignore[arg-type]
+                    self.writer.file(path, blob, blob.size, executable=leaf.executable)
                     blob.finish()
         for path, module in inner:
             mirror = _mirror(self.store, module, self.where)

@@ -1,6 +1,7 @@
 """What a branch, a tag or a commit of a manifest names now, as the repository itself says."""
 
 import difflib
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ class Resolved:
 def is_commit(ref: str) -> bool:
     """Whether it is a full object name, which nothing can move."""
     return _COMMIT.match(ref) is not None
+
+
+def asked(ref: str) -> str | None:
+    """What a manifest asks for, as a lock carries it: a digest, which names no branch and no tag; None for a commit."""
+    return None if is_commit(ref) else hashlib.sha256(ref.encode()).hexdigest()
 
 
 def checked(ref: str, *, where: str) -> str:

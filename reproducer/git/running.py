@@ -32,6 +32,7 @@ _GRACE_S = 5.0
 _KEPT = frozenset(
     {
         *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"),
+        *("GIT_SSL_CAINFO", "GIT_SSL_CAPATH"),
         *("SSH_AUTH_SOCK", "KRB5CCNAME", "DBUS_SESSION_BUS_ADDRESS", "SSL_CERT_FILE", "SSL_CERT_DIR"),
         *("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"),
     }
@@ -212,7 +213,7 @@ def ask(
         out = process.stdout.read(limit + 1)
         if len(out) > limit:
             raise UnsafeInputError(f"{what} gave more than {limit} bytes", where=where)
-        status = process.wait()
+        status = process.proc.wait()  # GitPython's own `wait` takes a failure for an error
         listener.join(_GRACE_S)
     finally:
         timer.cancel()

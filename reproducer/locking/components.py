@@ -8,9 +8,9 @@ from reproducer.build.wheel_content import read_wheel, render_members
 from reproducer.documents.lock import Component, Output
 from reproducer.documents.manifest import ComponentRequest, GitRequest, LocalRequest, SdistRequest, WheelRequest
 from reproducer.documents.sources import Artefact, ComponentSource, SdistSource, WheelSource
-from reproducer.errors import InvalidDocumentError
 from reproducer.locking.files import local_source, reference, reference_to
 from reproducer.locking.making import EXPECTED, Making
+from reproducer.locking.repositories import Repositories
 
 BUILD_ENVIRONMENT = "build"
 
@@ -24,7 +24,7 @@ class Components:
     def component(self, request: ComponentRequest, files: dict[str, bytes]) -> Component:
         """A component with its expected outputs; the lists of their members go to `files`."""
         making = self.making
-        source = self._source(request)
+        source = self._source(request, files)
         component = Component(
             name=request.name,
             kind=request.kind,
@@ -50,9 +50,10 @@ class Components:
         """What building a component needs: its source in the store, and the wheels of its build environment."""
         if isinstance(component.source, Artefact):
             self.making.artefacts.fetched(component.source)
+        Repositories(self.making).fetched(component)
         return self.making.tools(component.build_environment)
 
-    def _source(self, request: ComponentRequest) -> ComponentSource:
+    def _source(self, request: ComponentRequest, files: dict[str, bytes]) -> ComponentSource:
         making, asked = self.making, request.source
         if isinstance(asked, LocalRequest):
             return local_source(making.root, asked.path, where=making.where)
@@ -64,7 +65,7 @@ class Components:
             plain = plain_artefact(found).model_dump()
             return SdistSource(**plain) if asked.kind == "sdist" else WheelSource(**plain)
         if isinstance(asked, GitRequest):
-            raise InvalidDocumentError("git sources cannot be locked yet", where=making.where)
+            return Repositories(making).source(request.name, asked, files)
         assert_never(asked)
 
     def _known(self, component: Component, files: dict[str, bytes]) -> Component | None:
@@ -110,6 +111,7 @@ class Components:
             size=content.size,
             content_sha256=content.digest,
             members=reference(path, members),
+            device_code_sha256=content.device_code_digest,
             architectures=of_wheel(built.path) if asked else None,
         )
         check_asked(component, {output.filename: output.architectures})

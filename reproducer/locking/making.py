@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproducer.build.products import Workshop
+from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Build, Environment, Toolchain
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.opened import read_reference
@@ -33,6 +34,7 @@ class Making:
         accepted: that other people's code is run.
         check: make nothing; what would have to be made goes to `pending`.
         pending: what a lock would have to learn by making it.
+        fresh: files beside the lock that are not written yet and that building needs, by path.
     """
 
     manifest: Manifest
@@ -47,6 +49,7 @@ class Making:
     check: bool = False
     environments: dict[str, tuple[Environment, Packages]] = field(default_factory=dict)
     pending: list[str] = field(default_factory=list)
+    fresh: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def recipe(self) -> Build:
@@ -70,7 +73,7 @@ class Making:
             self.manifest.platform,
             self.toolchain,
             self.recipe,
-            lambda file: read_reference(self.root, file, where=self.where),
+            self._read,
             self.reporter,
             self.offline,
         )
@@ -96,6 +99,9 @@ class Making:
     def tools(self, environment: str | None) -> tuple[Artefact, ...]:
         """The wheels of an environment, all of them in the store; none of no environment."""
         return () if environment is None else self.artefacts.chosen(*self.environments[environment])
+
+    def _read(self, file: FileReference) -> bytes:
+        return self.fresh[file.path] if file.path in self.fresh else read_reference(self.root, file, where=self.where)
 
     def accept(self, what: str) -> None:
         """Go on where running other people's code was accepted.

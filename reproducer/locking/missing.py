@@ -232,13 +232,16 @@ class _Asked:
         """A repository on this machine is at hand, and so is a commit that was fetched or that the lock has."""
         from reproducer.git.addresses import address
         from reproducer.git.mirrors import Mirror
-        from reproducer.git.references import is_commit
+        from reproducer.git.references import asked, is_commit
 
         try:
             place = address(source.url, root=self.known.store.root, where="")
         except PennyError:
             return  # whoever resolves it says what is wrong with it
         if place.url is None:
+            return
+        kept = old is not None and old.url == place.url and old.asked == asked(source.ref) is not None
+        if kept:
             return
         if not is_commit(source.ref):
             why = f"{source.ref!r} is a branch or a tag, and only the repository says at which commit it is now"

@@ -30,6 +30,7 @@ from reproducer.locking.pylock_file import render_pylock
 from reproducer.locking.reasons import differences, moved_wheels, package_differences
 from reproducer.locking.releases import Releases
 from reproducer.locking.render import render_lock
+from reproducer.locking.upgrading import check_names
 
 if TYPE_CHECKING:
     from reproducer.documents.arguments import ArgumentSchema
@@ -89,7 +90,8 @@ def lock(
             tells is a reason, and stands in the document as it was.
 
     Raises:
-        UsageError: no such manifest, or something must be built and that was not accepted.
+        UsageError: no such manifest, nothing goes by a name in `upgrade`, or something must be built and that was not
+            accepted.
         InvalidDocumentError: a malformed or contradictory manifest, requirements that cannot be met.
         DriftError: a version, file or member that is not there; a patch that does not apply.
         MissingFactsError: facts that the manifest lacks, or that nobody can be asked for offline, all of them.
@@ -131,6 +133,17 @@ def _below(lock_path: Path, manifest_path: Path) -> str:
             where=str(manifest_path),
             todo="name a lock beside or above it with --lock",
         ) from error
+
+
+def _pylock(lock_path: Path, environment: str) -> str:
+    """The name of an environment's file: `pylock.toml`, or `pylock.NAME.toml` as PEP 751 has it.
+
+    A lock that is not called `penny.lock.toml` puts its own name first, so that several locks can lie in one folder.
+    """
+    own = lock_path.name.removesuffix(".toml").removesuffix(".lock").removesuffix("penny").rstrip(".")
+    named = [own] if own else []
+    named += [] if environment == RUNTIME_ENVIRONMENT else [environment]
+    return f"pylock.{'-'.join(named).replace('.', '-')}.toml" if named else "pylock.toml"
 
 
 @dataclass(frozen=True)
@@ -212,6 +225,8 @@ class _Run:
                 old, new = versions_of(before.values()), versions_of(packages.values())
                 reasons += package_differences(environments[request.name].pylock.path, old, new)
                 reasons += moved_wheels(environments[request.name].pylock.path, before, packages)
+        every = ((*making.previous.packages(name), *packages) for name, (_, packages) in making.environments.items())
+        check_names(self.upgrade, self.manifest, (project for each in every for project in each))
         of_components, of_checkpoints = Components(making), Checkpoints(making)
         facts = EngineFacts(making, of_components, of_checkpoints)
         components = tuple(of_components.component(request, files) for request in self.manifest.components)
@@ -229,7 +244,7 @@ class _Run:
     def _environment(
         self, request: EnvironmentRequest, packages: "dict[str, tuple[Artefact, ...]]", files: dict[str, bytes]
     ) -> Environment:
-        path = "pylock.toml" if request.name == RUNTIME_ENVIRONMENT else f"pylock.{request.name.replace('.', '-')}.toml"
+        path = _pylock(self.lock_path, request.name)
         files[path] = render_pylock(packages, python=self.manifest.python, platform=self.manifest.platform)
         return Environment(
             name=request.name,

@@ -6,6 +6,7 @@ entries/KIND/KEY/       built folders: `content/` and `seal.json`
 work/TOKEN, TOKEN.lock  private folder of one running piece of work; its owner holds a flock on the lock file
 partial/SHA256          downloads that go on where they stopped, with `SHA256.json` about their server
 locks/                  lock files, present only while held
+git/ADDRESS/            bare repositories: the commits of one address that locks name, and an outline of others
 damaged/                what failed a check, kept for inspection and never served
 """
 
@@ -25,7 +26,7 @@ from reproducer.store.exclusive import release, sweep_locks, take
 from reproducer.store.faults import disk_fault, writing
 
 FORMAT_VERSION = 1
-PIECES = ("blobs", "entries", "work", "partial", "locks", "damaged")
+PIECES = ("blobs", "entries", "git", "work", "partial", "locks", "damaged")
 _FORMAT = re.compile(r"penny-store/([1-9][0-9]{0,5})\n?")
 _LONGEST_FORMAT = 64
 _STALE_PARTIAL_SECONDS = 14 * 24 * 3600

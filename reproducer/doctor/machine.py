@@ -3,21 +3,22 @@
 import ctypes
 import errno
 import os
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from reproducer.doctor.checks import Checked
+from reproducer.doctor.gpu import check_gpu
+from reproducer.doctor.toolchain import check_toolchain
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.sources import Artefact
 from reproducer.errors import PennyError
+from reproducer.gpus import look
 from reproducer.host import host_facts, host_platform
 from reproducer.store import Store
 from reproducer.store.faults import free_bytes
 
-_COMPILERS = ("cc", "gcc", "g++", "clang", "nvcc", "rustc", "cmake", "ninja")
 _IO_URING_SETUP = 425
 _SWITCH = Path("/proc/sys/kernel/io_uring_disabled")
 _PATIENCE_S = 30
@@ -38,8 +39,8 @@ def check_host(opened: OpenedLock | None, store: Store) -> tuple[Checked, ...]:
         _memory(lock),
         _uv(),
         _python(lock),
-        _compilers(lock),
-        _gpu(lock),
+        *check_toolchain(lock),
+        *check_gpu(lock, look()),
         _io_uring(lock),
         *_store(lock, store),
     )
@@ -149,69 +150,6 @@ def _python(lock: Lock | None) -> Checked:
         reason="it is not on this machine; with a network uv fetches it at the first build",
         todo=f"run `uv python install {wanted}` before building with --offline",
     )
-
-
-def _compilers(lock: Lock | None) -> Checked:
-    """Compilers on PATH against the one the lock's toolchain names."""
-    there = ", ".join(name for name in _COMPILERS if shutil.which(name)) or "none on PATH"
-    if lock is None:
-        return Checked(id="host.compilers", status="skipped", got=there, reason=_NO_LOCK)
-    wanted = lock.toolchain.compiler
-    if wanted == "none":
-        return Checked(id="host.compilers", status="skipped", got=there, reason="the lock compiles nothing")
-    if wanted == "unknown":
-        return Checked(id="host.compilers", status="unknown", got=there, reason="the lock does not know its compiler")
-    name = wanted.split()[0] if wanted.split() else wanted
-    found = "/" not in name and shutil.which(name) is not None
-    return Checked(
-        id="host.compilers",
-        status="passed" if found else "failed",
-        needed=True,
-        expected=wanted,
-        got=there,
-        reason="" if found else "that compiler is not on PATH; versions are not compared",
-        todo="" if found else "install it, or put it on PATH",
-    )
-
-
-def _gpu(lock: Lock | None) -> Checked:
-    """What nvidia-smi says, where the launch wants a GPU."""
-    device = lock.launch.arguments.get("device") if lock is not None else None
-    cards, fault = _cards()
-    if device == "cpu":
-        return Checked(id="host.gpu", status="skipped", got=cards, reason="the lock's launch runs on the CPU")
-    if cards:
-        return Checked(id="host.gpu", status="passed", needed=device is not None, got=cards)
-    if device is None:
-        why = _NO_LOCK if lock is None else "the lock's launch names no device"
-        return Checked(id="host.gpu", status="skipped" if lock is None else "unknown", reason=f"{why}; {fault}")
-    asks_nvidia = isinstance(device, str) and device.startswith("cuda")
-    return Checked(
-        id="host.gpu",
-        status="failed" if asks_nvidia else "unknown",
-        needed=asks_nvidia,
-        expected=f"device {device}",
-        reason=fault if asks_nvidia else f"penny looks with nvidia-smi only; {fault}",
-        todo="install the NVIDIA driver, or give the container its GPUs" if asks_nvidia else "",
-    )
-
-
-def _cards() -> tuple[str, str]:
-    """Names, drivers and memory of the NVIDIA GPUs; or why there is nothing to say."""
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
-        return "", "there is no nvidia-smi on PATH"
-    command = [tool, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
-    try:
-        ran = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        return "", f"nvidia-smi cannot be run: {str(error)[:200]}"
-    cards = [line.strip() for line in ran.stdout.splitlines()[:64] if line.strip()]
-    if ran.returncode != 0 or not cards:
-        return "", f"nvidia-smi ended with exit code {ran.returncode}: {_line(ran.stdout or ran.stderr)}"
-    return "; ".join(cards)[:2000], ""
 
 
 def _io_uring(lock: Lock | None) -> Checked:

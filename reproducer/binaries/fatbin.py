@@ -18,6 +18,7 @@ NVIDIA does not document the format. Facts by experiment with nvcc 13.0.88 on li
 """
 
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +31,7 @@ from reproducer.errors import UnsafeInputError
 
 SECTIONS = (".nv_fatbin", "__nv_relfatbin")
 PTX, ELF, LTO = 1, 2, 8
-_MAGIC = 0xBA55ED50
+MAGIC = struct.pack("<I", 0xBA55ED50)
 _HEADER = 16
 _ENTRY = "<HHIQIIIIQQQQ"
 _SMALLEST_ENTRY = 64
@@ -81,7 +82,7 @@ class Entry:
 
 def is_fatbin(window: Window) -> bool:
     """Whether the bytes begin as a fat binary does."""
-    return window.size >= _HEADER and window.unpack("<I", 0)[0] == _MAGIC
+    return window.size >= _HEADER and window.read(0, len(MAGIC)) == MAGIC
 
 
 def is_ptx(window: Window) -> bool:
@@ -97,8 +98,8 @@ def entries(window: Window) -> Iterator[Entry]:
     """
     position, count = 0, 0
     while (position := _skip_zeros(window, position)) < window.size:
-        magic, version, header, size = window.unpack("<IHHQ", position)
-        if magic != _MAGIC or version != 1 or header < _HEADER:
+        magic, version, header, size = window.unpack("<4sHHQ", position)
+        if magic != MAGIC or version != 1 or header < _HEADER:
             raise MalformedError(f"has no fat binary at {position}")
         body = window.inside(position + header, size)
         position += header + size

@@ -33,6 +33,7 @@ from reproducer.documents.receipts import (
     Isolation,
     Level,
     TreeDigest,
+    is_enough,
     lowest,
 )
 from reproducer.documents.sources import Artefact
@@ -129,7 +130,7 @@ def build(
         product, wheel = workshop.component(component, tools)
         content = read_wheel(wheel.path, build_paths=[wheel.built_in])
         output = _with_architectures(_output(component, wheel.path.name, content, opened), component, wheel.path)
-        if component.name == lock.engine.component and output.level in ("bytes-identical", "content-identical"):
+        if component.name == lock.engine.component and is_enough(output.level):
             _check_arguments(opened, content)
         if again:
             second = workshop.build_again(
@@ -170,7 +171,7 @@ def build(
     )
     reused = environment.reused and all(product.reused for product in products)
     if reused and not again:
-        receipt = _same_as_before(receipt, Ledger.of(store.root, opened.digest))
+        receipt = same_as_before(receipt, Ledger.of(store.root, opened.digest))
     return Runtime(environment.folder / "venv" / "bin" / "python", checkpoints, receipt, reused, folders)
 
 
@@ -217,6 +218,7 @@ def _output(component: Component, filename: str, content: WheelContent, opened: 
         sha256=content.sha256,
         size=content.size,
         content_sha256=content.digest,
+        device_code_sha256=content.device_code_digest,
         level=level,
         differences=differences,
     )
@@ -306,7 +308,7 @@ def _isolation(products: Sequence[Product], epoch: int) -> Isolation:
     return weakest(steps, none)
 
 
-def _same_as_before(receipt: BuildReceipt, ledger: Ledger) -> BuildReceipt:
+def same_as_before(receipt: BuildReceipt, ledger: Ledger) -> BuildReceipt:
     """The receipt of the build that is reused, if it says the same: reusing is no new build."""
     try:
         earlier = ledger.builds()

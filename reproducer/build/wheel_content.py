@@ -2,7 +2,9 @@
 
 `bytes-identical` compares the files. `content-identical` compares the unpacked members after normalisation: order,
 times, modes and compression of the archive do not count, RECORD counts only where it contradicts the members it
-lists, and the folder a wheel was built in is replaced where a text member names it.
+lists, the folder a wheel was built in is replaced where a text member names it, and ELF files, archives of objects and
+device code count as `reproducer.binaries.content` says. `device-code-identical` takes the device code of a member in
+place of the member, where it has some; every other member still counts whole.
 
 A member list is a text file, one `sha256  size  path` a line, sorted by path; it lies beside a lock so that a
 difference can be named without the other wheel.
@@ -14,12 +16,16 @@ import difflib
 import hashlib
 import io
 import re
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from reproducer.binaries import archive, elf, fatbin
+from reproducer.binaries.content import FileContent, content_of
+from reproducer.binaries.reading import Window
 from reproducer.build.archives import CHUNK, DEFAULT_LIMITS, zip_members
 from reproducer.canonical import content_digest
 from reproducer.documents.base import FileReference, Sha256, shown
@@ -47,6 +53,7 @@ class WheelContent:
         members: digest and size of every member after normalisation, by path.
         texts: the members that are short text, for naming differences.
         packing: what normalisation drops, by path: mode and time of the archive entry.
+        device_code: digest of the device code of every member that has some, by path.
     """
 
     sha256: Sha256
@@ -54,6 +61,15 @@ class WheelContent:
     members: dict[str, FileReference]
     texts: dict[str, str]
     packing: dict[str, tuple[int, str]]
+    device_code: dict[str, Sha256] = field(default_factory=dict)
+
+    @property
+    def device_code_digest(self) -> str | None:
+        """The content digest with the device code of members in place of them; None where no member has any."""
+        if not self.device_code:
+            return None
+        code = {path: f"device code {digest}" for path, digest in self.device_code.items()}
+        return content_digest({path: each.sha256 for path, each in self.members.items()} | code)
 
     @property
     def digest(self) -> str:
@@ -76,6 +92,7 @@ def read_wheel(wheel: Path, *, build_paths: Sequence[Path] = ()) -> WheelContent
     normal: dict[str, FileReference] = {}
     texts: dict[str, str] = {}
     records: dict[str, bytes] = {}
+    code: dict[str, Sha256] = {}
     try:
         sha256, size = hash_file(wheel)
         with zipfile.ZipFile(wheel) as packed:
@@ -89,13 +106,18 @@ def read_wheel(wheel: Path, *, build_paths: Sequence[Path] = ()) -> WheelContent
                 packing[path] = (member.external_attr >> 16 & 0o7777, time)
                 if _RECORD.fullmatch(path) and data is not None:
                     records[path] = data
+                elif _is_binary(packed, member):
+                    built = _binary(packed, member, build_paths)
+                    normal[path] = FileReference(path=path, sha256=built.content_sha256, size=raw[path].size)
+                    if built.device_code_sha256 is not None:
+                        code[path] = built.device_code_sha256
                 else:
                     normal[path] = _normal(path, raw[path], data, build_paths, texts)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError, zlib.error) as error:
         raise UnsafeInputError("is no wheel that can be read", where=wheel.name, why=str(error)) from error
     for path, data in records.items():
         normal[path] = _kept(path, _contradictions(data, raw), texts)
-    return WheelContent(sha256, size, dict(sorted(normal.items())), texts, packing)
+    return WheelContent(sha256, size, dict(sorted(normal.items())), texts, packing, code)
 
 
 @dataclass(frozen=True)
@@ -130,6 +152,21 @@ def _read(packed: zipfile.ZipFile, member: zipfile.ZipInfo, where: str) -> tuple
             f"member {shown(member.filename)} is text of more than {_LARGEST_IN_MEMORY} bytes", where=where
         )
     return _Raw(digest.hexdigest(), done, has_null), None if kept is None else b"".join(kept)
+
+
+def _is_binary(packed: zipfile.ZipFile, member: zipfile.ZipInfo) -> bool:
+    """Whether a member begins as an ELF file, an archive of objects or a fat binary does."""
+    with packed.open(member) as source:
+        return source.read(8).startswith((elf.MAGIC, archive.MAGIC, fatbin.MAGIC))
+
+
+def _binary(packed: zipfile.ZipFile, member: zipfile.ZipInfo, build_paths: Sequence[Path]) -> FileContent:
+    """The content of such a member, read from a file that has no name."""
+    with packed.open(member) as source, tempfile.TemporaryFile() as copy:
+        while piece := source.read(CHUNK):
+            copy.write(piece)
+        copy.flush()
+        return content_of(Window(copy.fileno(), 0, member.file_size), build_paths=build_paths)
 
 
 def _normal(
@@ -223,7 +260,8 @@ def compare_wheels(expected: WheelContent, got: WheelContent) -> tuple[Level, tu
         return "bytes-identical", ()
     differences = _by_member(expected.members, got, expected.texts)
     if differences:
-        return "inputs-identical", differences
+        code = expected.device_code_digest
+        return ("device-code-identical" if code and code == got.device_code_digest else "inputs-identical"), differences
     return "content-identical", _by_packing(expected, got)
 
 
@@ -241,7 +279,8 @@ def compare_output(
         return "bytes-identical", ()
     differences = _by_member(expected_members, got, {})
     if differences:
-        return "inputs-identical", differences
+        code = expected.device_code_sha256
+        return ("device-code-identical" if code and code == got.device_code_digest else "inputs-identical"), differences
     if expected.content_sha256 != got.digest:
         why = "the lock's member list and content digest contradict each other"
         return "inputs-identical", (

@@ -46,6 +46,8 @@ class Output(Part):
         sha256: digest of the file's bytes (`bytes-identical`).
         content_sha256: digest of the unpacked, normalised content (`content-identical`).
         members: the list of unpacked members with their digests, so that a difference can be named.
+        device_code_sha256: digest of the content with the device code of members in place of them
+            (`device-code-identical`); None where no member has any.
         architectures: what the device code in it is built for; None where nobody asked.
     """
 
@@ -54,6 +56,7 @@ class Output(Part):
     size: Size
     content_sha256: Sha256
     members: FileReference
+    device_code_sha256: Sha256 | None = None
     architectures: tuple[Architecture, ...] | None = None
 
 

@@ -36,8 +36,12 @@ def lowest(levels: Iterable[Level]) -> Level:
 
 
 def is_enough(level: Level) -> bool:
-    """Whether a rebuild level stands for the same content."""
-    return LEVELS.index(level) >= LEVELS.index("content-identical")
+    """Whether what was built is the lock's runtime.
+
+    An output reaches `device-code-identical` only where the lock names device code for it, and what is no device code
+    in a wheel is the same content there; code for the host around kernels is what compilers cannot promise.
+    """
+    return LEVELS.index(level) >= LEVELS.index("device-code-identical")
 
 
 class HostFacts(Part):
@@ -121,6 +125,18 @@ class ReceiptBase(Document):
     created: Utc
 
 
+class AdoptedRuntime(Part):
+    """A runtime that was not built: its packages were found to be those of the lock.
+
+    Attributes:
+        environment: digest of the list that they were held against.
+        distributions: how many.
+    """
+
+    environment: Sha256
+    distributions: Size
+
+
 class BuildReceipt(ReceiptBase):
     """One build of the whole runtime: outputs, environment, checkpoint.
 
@@ -128,6 +144,7 @@ class BuildReceipt(ReceiptBase):
         level: the lowest level that any output reached.
         python: full version of the interpreter the runtime runs in.
         accepted: that running other people's code was accepted, and how.
+        adopted: for a runtime that was not built; its level is `none`.
     """
 
     kind: Literal["build"] = "build"
@@ -141,11 +158,12 @@ class BuildReceipt(ReceiptBase):
     isolation: Isolation
     host: HostFacts
     accepted: Literal["asked", "--yes"]
+    adopted: AdoptedRuntime | None = None
 
     @property
     def is_the_locks(self) -> bool:
-        """Whether what was built is the lock's in content; what is below that is another runtime."""
-        return is_enough(self.level)
+        """Whether the runtime is the lock's: built with its content, or adopted and verified; any other is another one."""
+        return self.adopted is not None or is_enough(self.level)
 
 
 class EffectiveValue(Part):

@@ -12,7 +12,7 @@ from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level, is_e
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check
 from reproducer.errors import InvalidDocumentError, PennyError
-from reproducer.verify.evidence import Evidence, check, unknown
+from reproducer.verify.evidence import Evidence, check, skipped, unknown
 
 
 def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
@@ -21,10 +21,48 @@ def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
         yield check("build", "rebuild", ["there is no build receipt"])
     for digest, receipt in evidence.builds.items():
         suffix = f"[{digest[:12]}]" if len(evidence.builds) > 1 else ""
+        yield _adopted(evidence.lock, receipt, suffix)
+        if evidence.lock.adopted is not None:
+            yield from _not_rebuilt(evidence.lock, receipt, suffix)
+            continue
         yield from _outputs(evidence.lock, receipt, suffix)
         yield _python(evidence.lock, receipt, suffix)
         yield _packages(evidence, receipt, suffix)
         yield from _checkpoints(evidence.lock, receipt, suffix)
+
+
+def _adopted(lock: Lock, receipt: BuildReceipt, suffix: str) -> Check:
+    """Whether the runtime of a frozen lock is the one that was frozen, and no other runtime claims to be adopted."""
+    adopted, found = lock.adopted, receipt.adopted
+    faults = []
+    if adopted is None:
+        if found is None:
+            return skipped(f"build.adopted{suffix}", "inputs", "the lock's runtime is built, not adopted")
+        faults.append("the receipt says that nothing was built, and the lock names what to build")
+        return check(f"build.adopted{suffix}", "inputs", faults, expected="built", got="adopted")
+    expected = f"{adopted.distributions} distributions of list {adopted.environment.sha256}"
+    if found is None:
+        faults.append("the receipt does not say that the packages were held against the lock")
+    elif (found.environment, found.distributions) != (adopted.environment.sha256, adopted.distributions):
+        faults.append(f"the packages were held against {found.distributions} distributions of list {found.environment}")
+    if receipt.outputs or receipt.packages or receipt.level != "none":
+        faults.append(f"the receipt of an adopted runtime claims a build of level {receipt.level}")
+    return check(
+        f"build.adopted{suffix}",
+        "inputs",
+        faults,
+        expected=expected,
+        got="" if faults else "adopted: every file is what was frozen",
+    )
+
+
+def _not_rebuilt(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
+    """What can be said of a runtime that was adopted, and what cannot."""
+    why = "the runtime was adopted as it was found; nothing was rebuilt, so no level can be reached"
+    yield skipped(f"build.level{suffix}", "rebuild", why)
+    yield skipped(f"build.packages{suffix}", "rebuild", why)
+    yield _python(lock, receipt, suffix)
+    yield from _checkpoints(lock, receipt, suffix)
 
 
 def reached(expected: Output | FileOutput, built: BuiltOutput) -> Level:
@@ -35,7 +73,10 @@ def reached(expected: Output | FileOutput, built: BuiltOutput) -> Level:
         return "inputs-identical"
     if built.sha256 == expected.sha256 and built.size == expected.size:
         return "bytes-identical"
-    return "content-identical" if built.content_sha256 == expected.content_sha256 else "inputs-identical"
+    if built.content_sha256 == expected.content_sha256:
+        return "content-identical"
+    code = expected.device_code_sha256
+    return "device-code-identical" if code is not None and code == built.device_code_sha256 else "inputs-identical"
 
 
 def _outputs(lock: Lock, receipt: BuildReceipt, suffix: str) -> Iterator[Check]:
@@ -69,7 +110,7 @@ def _output(component: str, expected: Output | FileOutput, got: BuiltOutput | No
     if got is not None and got.level != level:
         faults.append(f"the receipt says {got.level}, its digests show {level} at most")
     reason: str = level
-    if got is not None and level == "content-identical":
+    if got is not None and level in ("content-identical", "device-code-identical"):
         reason += ": " + ", ".join(difference.where for difference in got.differences[:8])
     return check(
         f"build.{component}.{expected.filename}{suffix}",

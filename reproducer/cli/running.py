@@ -7,6 +7,7 @@ import typer
 
 from reproducer.cli.front import (
     DEFAULT_LOCK,
+    AdoptedFoldersOption,
     Front,
     JsonOption,
     KvOption,
@@ -14,6 +15,7 @@ from reproducer.cli.front import (
     OfflineOption,
     PolicyOption,
     PortOption,
+    PythonOption,
     QuietOption,
     StoreOption,
     VerboseOption,
@@ -64,6 +66,8 @@ def launch(
     policy: PolicyOption = "commit",
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Leave the server running and return.")] = False,
     seal: Annotated[bool, typer.Option("--seal", help="Seal the pages when the server has ended.")] = False,
+    python: PythonOption = None,
+    checkpoint: AdoptedFoldersOption = None,
     offline: OfflineOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
@@ -87,7 +91,7 @@ def launch(
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    runtime = runtime_of(front, opened, place, accepted, offline=offline)
+    runtime = runtime_of(front, opened, place, accepted, offline=offline, python=python, folders=checkpoint)
     if not runtime.receipt.is_the_locks:
         raise RebuildError(
             "the rebuilt runtime is not the one of the lock",
@@ -187,6 +191,8 @@ def qualify(
     record_reference: Annotated[
         Path | None, typer.Option("--record-reference", help="Record what `fidelity` compares with, and stop.")
     ] = None,
+    python: PythonOption = None,
+    checkpoint: AdoptedFoldersOption = None,
     offline: OfflineOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
@@ -211,7 +217,7 @@ def qualify(
         raise UsageError(f"the lock has no suite {suite!r}", todo=f"its suite is {opened.lock.qualification.suite!r}")
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
-    runtime = runtime_of(front, opened, place, accepted, offline=offline)
+    runtime = runtime_of(front, opened, place, accepted, offline=offline, python=python, folders=checkpoint)
     ledger = ledger_of(place, opened)
     ledger.add(runtime.receipt)
     runs = place.root / "runs" / opened.digest
@@ -233,10 +239,13 @@ def qualify(
 def _record(front: Front, opened: "OpenedLock", boots: "Boots", path: Path) -> None:
     """Write the fidelity reference of a good runtime to where the manifest will name it."""
     from reproducer.documents.toml import write_atomically
+    from reproducer.engines import engine_of
     from reproducer.qualify.reference import record_reference
+    from reproducer.qualify.speech import SPEECHES
 
+    speech = SPEECHES[engine_of(opened.lock.engine.kind).speech]
     with boots.boot() as server:
-        reference = record_reference(server, checkpoint=opened.lock.target.name, reporter=front.reporter)
+        reference = record_reference(server, checkpoint=opened.lock.target.name, speech=speech, reporter=front.reporter)
     write_atomically(path, reference.canonical() + b"\n")
     front.emit(
         {"receipts": [], "passed": True, "reference": str(path), "digest": reference.digest},

@@ -93,7 +93,7 @@ async def _open_connection(client: "httpx.AsyncClient") -> None:
     import httpx
 
     try:
-        await client.get("/model_info", timeout=_CONNECT_S)
+        await client.get("/v1/models", timeout=_CONNECT_S)
     except httpx.HTTPError:
         return
 

@@ -10,9 +10,10 @@ from reproducer.documents.base import shown
 from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import FidelityReference, RequestRecord
 from reproducer.errors import NotCheckedError, UsageError
-from reproducer.qualify.answers import chatted, generated, generated_whole
+from reproducer.qualify.answers import chatted
 from reproducer.qualify.client import DEADLINE_S, Call, Exchange, ask, call, together
-from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
+from reproducer.qualify.prompts import QUESTION, needle_prompt, text_sha256, token_prompt
+from reproducer.qualify.speech import NATIVE, Speech
 from reproducer.qualify.validity import Parameters, number, prompt_seed, whole
 
 _SENTENCES_TRIED = 6
@@ -28,11 +29,18 @@ class Serving(Protocol):
 
 @dataclass
 class Target:
-    """The server that is measured; `lost` once a connection failed, so that the caller looks whether it lives."""
+    """The server that is measured.
+
+    Attributes:
+        lost: whether a connection failed, so that the caller looks whether the server lives.
+        speech: how completions of token ids are asked for.
+    """
 
     url: str
     deadline_s: float = DEADLINE_S
     lost: bool = False
+    speech: Speech = NATIVE
+    _model: str | None = None
 
     def together(self, calls: Sequence[Call]) -> tuple[Exchange, ...]:
         """Send calls at once and keep what comes back."""
@@ -50,19 +58,26 @@ class Target:
 
     def tokens(self, text: str) -> tuple[int, ...] | None:
         """The token ids of a text without added special tokens; None where the server has no such endpoint."""
-        answer = self.ask("/tokenize", {"prompt": text, "add_special_tokens": False})
+        answer = self.ask("/tokenize", self.speech.tokenized(text))
         ids = answer.get("tokens") if isinstance(answer, dict) else None
         if not isinstance(ids, list) or not all(isinstance(each, int) and each >= 0 for each in ids):
             return None
         return tuple(ids)
 
     def model(self) -> str:
-        """The name under which the server offers its model."""
+        """The name under which the server offers its model; asked once."""
+        if self._model is not None:
+            return self._model
         answer = self.ask("/v1/models")
         try:
-            return str(answer["data"][0]["id"])
+            self._model = str(answer["data"][0]["id"])
         except (TypeError, KeyError, IndexError) as error:
             raise NotCheckedError("the server names no model", where=f"{self.url}/v1/models") from error
+        return self._model
+
+    def completion(self, ids: Sequence[int], output_tokens: int, *, stream: bool, top: int = 0) -> Call:
+        """A greedy completion of exactly so many tokens, as `Speech.completion` has it."""
+        return self.speech.completion(self.model, ids, output_tokens, stream=stream, top=top)
 
 
 @dataclass(frozen=True)
@@ -76,17 +91,12 @@ class Observed:
 Probe = Callable[[Target, Parameters, str], Observed]
 
 
-def _generate(ids: Sequence[int], output_tokens: int, **more: Any) -> Call:
-    """A greedy completion of exactly so many tokens, end-of-text or not."""
-    sampling = {"temperature": 0, "max_new_tokens": output_tokens, "ignore_eos": True}
-    return call("/generate", {"input_ids": list(ids), "sampling_params": sampling, **more}, ids_sha256(ids))
-
-
-def _streamed(target: Target, calls: Sequence[Call]) -> tuple[RequestRecord, ...]:
+def _streamed(target: Target, prompts: Sequence[Sequence[int]], output_tokens: int) -> tuple[RequestRecord, ...]:
     """Send streamed completions at once; times are relative to the first one sent."""
+    calls = [target.completion(prompt, output_tokens, stream=True) for prompt in prompts]
     exchanges = target.together(calls)
     origin = min(exchange.sent_ns for exchange in exchanges)
-    return tuple(generated(each, exchange, origin) for each, exchange in zip(calls, exchanges, strict=True))
+    return tuple(target.speech.streamed(each, got, origin) for each, got in zip(calls, exchanges, strict=True))
 
 
 def _prompts(parameters: Parameters, measure: str, nonce: str, count: int = 1) -> list[tuple[int, ...]]:
@@ -97,34 +107,34 @@ def _prompts(parameters: Parameters, measure: str, nonce: str, count: int = 1) -
 def _decode_single(target: Target, parameters: Parameters, nonce: str) -> Observed:
     output = whole(parameters, "output_tokens")
     (prompt,) = _prompts(parameters, "decode.single/1", nonce)
-    return Observed(_streamed(target, [_generate(prompt, output, stream=True)]))
+    return Observed(_streamed(target, [prompt], output))
 
 
 def _decode_concurrent(target: Target, parameters: Parameters, nonce: str) -> Observed:
     output = whole(parameters, "output_tokens")
     prompts = _prompts(parameters, "decode.concurrent/1", nonce, whole(parameters, "concurrency"))
-    return Observed(_streamed(target, [_generate(prompt, output, stream=True) for prompt in prompts]))
+    return Observed(_streamed(target, prompts, output))
 
 
 def _prefill(target: Target, parameters: Parameters, nonce: str) -> Observed:
     (prompt,) = _prompts(parameters, "prefill.cold/1", nonce)
-    return Observed(_streamed(target, [_generate(prompt, 1, stream=True)]))
+    return Observed(_streamed(target, [prompt], 1))
 
 
 def _reuse(target: Target, parameters: Parameters, nonce: str) -> Observed:
     """The same prompt twice, one after the other; all times are relative to the first one sent."""
     (prompt,) = _prompts(parameters, "prefix.reuse/1", nonce)
-    each = _generate(prompt, 1, stream=True)
+    each, read = target.completion(prompt, 1, stream=True), target.speech.streamed
     (cold,) = target.together([each])
     (warm,) = target.together([each])
-    return Observed((generated(each, cold, cold.sent_ns), generated(each, warm, cold.sent_ns)))
+    return Observed((read(each, cold, cold.sent_ns), read(each, warm, cold.sent_ns)))
 
 
 def restore_half(target: Target, parameters: Parameters, nonce: str) -> Observed:
     """One half of `restore.restart`: the prompt once. The same nonce gives the same prompt in the next boot."""
     output = whole(parameters, "output_tokens")
     (prompt,) = _prompts(parameters, "restore.restart/1", nonce)
-    return Observed(_streamed(target, [_generate(prompt, output, stream=True)]))
+    return Observed(_streamed(target, [prompt], output))
 
 
 def _needle(target: Target, parameters: Parameters, nonce: str) -> Observed:
@@ -182,9 +192,9 @@ def fidelity(target: Target, reference: FidelityReference) -> Observed:
 
 def likeliest(target: Target, ids: Sequence[int], output_tokens: int, top: int, origin: int) -> RequestRecord:
     """One greedy completion with the `top` likeliest tokens of each output position."""
-    each = _generate(ids, output_tokens, return_logprob=True, top_logprobs_num=top)
+    each = target.completion(ids, output_tokens, stream=False, top=top)
     (exchange,) = target.together([each])
-    return generated_whole(each, exchange, origin)
+    return target.speech.whole(each, exchange, origin)
 
 
 PROBES: Mapping[str, Probe] = {

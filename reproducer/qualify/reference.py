@@ -8,6 +8,7 @@ from reproducer.errors import NotCheckedError, QualificationError
 from reproducer.progress import Reporter
 from reproducer.qualify.probes import Serving, Target, likeliest
 from reproducer.qualify.prompts import REFERENCE_PROMPTS
+from reproducer.qualify.speech import NATIVE, Speech
 
 TOP = 20
 OUTPUT_TOKENS = 48
@@ -20,6 +21,7 @@ def record_reference(
     checkpoint: str,
     output_tokens: int = OUTPUT_TOKENS,
     top: int = TOP,
+    speech: Speech = NATIVE,
     reporter: Reporter,
 ) -> FidelityReference:
     """The greedy output of each prompt with the likeliest tokens of each position, taken twice and equal both times.
@@ -30,13 +32,14 @@ def record_reference(
         checkpoint: name of the checkpoint in the lock.
         output_tokens: length of each output, end-of-text or not.
         top: how many tokens of each position are kept.
+        speech: how the server is asked for completions of token ids.
         reporter: where progress goes.
 
     Raises:
         NotCheckedError: the server has no tokenizer endpoint or does not answer.
         QualificationError: an answer is broken, or the second one differs: such a server is no reference.
     """
-    target = Target(server.url)
+    target = Target(server.url, speech=speech)
     with reporter.task("recording the reference", len(prompts), "samples") as task:
         recorded = []
         for prompt in prompts:

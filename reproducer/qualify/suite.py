@@ -13,6 +13,7 @@ import reproducer
 from reproducer.documents.lock import Measure, Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt, Sample
+from reproducer.engines import engine_of
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
@@ -21,8 +22,10 @@ from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
 from reproducer.qualify.definitions import DEFINITIONS, check_measure, resolved
 from reproducer.qualify.derive import derive, judge
+from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.plan import Step, planned
 from reproducer.qualify.probes import Observed, Serving, Target, observe, restore_half
+from reproducer.qualify.speech import SPEECHES
 from reproducer.qualify.validity import invalid_reason
 
 SETTLE_S = 3.0
@@ -96,6 +99,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         suite = self.opened.lock.qualification
+        self.engine = engine_of(self.opened.lock.engine.kind)
         self.reference: FidelityReference | None = None
         if suite.reference is not None:
             data = self.opened.read(suite.reference)
@@ -118,7 +122,7 @@ class _Run:
             return f"penny {reproducer.__version__} does not know this measure"
         if known.needs_reference and self.reference is None:
             return "the lock has no reference to compare with"
-        return ""
+        return self.engine.untold(measure.id, self.opened.lock.launch)
 
     def measure(self, cells: Cells) -> None:
         """Take every step that is not finished yet."""
@@ -131,6 +135,7 @@ class _Run:
             task.advance(reused)
             for slot in sorted({step.slot for step in self.steps}):
                 steps = [step for step in self.steps if step.slot == slot and self._is_open(step, finished)]
+                steps = [step for step in steps if step.position not in self.skipped]
                 if steps:
                     self._one_boot(steps, cells, task)
 
@@ -149,7 +154,14 @@ class _Run:
         with self.boot() as server:
             settled = 0.0
             for step in steps:
-                cell = self._step(server, step, cells)
+                if step.position in self.skipped:
+                    continue
+                try:
+                    cell = self._step(server, step, cells)
+                except UntoldError as error:
+                    self.skipped[step.position] = str(error)
+                    self.reporter.note(f"{step.measure} is skipped: {error}")
+                    continue
                 if step.part == "write":
                     written[step] = cell
                     settled = time.monotonic() + self.settle_s
@@ -164,7 +176,7 @@ class _Run:
         """Take one step."""
         before = cells.load(step.other_half) if step.part == "restore" else None
         nonce = secrets.token_hex(8) if before is None else str(before.sample.facts["nonce"])
-        target = Target(server.url, self.deadline_s)
+        target = Target(server.url, self.deadline_s, speech=SPEECHES[self.engine.speech])
         watch = Watch.begin(server.pid)
         observed = self._observed(target, step, nonce)
         surroundings: tuple[Surroundings, ...] = (watch.end(),)

@@ -181,9 +181,8 @@ def _installed(path: Path | None) -> tuple[str, str] | None:
 def _write(path: Path, text: str, placed: "Placed", *, force: bool) -> None:
     """The manifest and the files beside it; nothing is written where one of them may not be."""
     from reproducer.documents.toml import write_atomically
-    from reproducer.importing.paths import read_copy
 
-    contents = {each.path: read_copy(each) for each in placed.copies}
+    contents = {each.path: each.data for each in placed.copies}
     if path.is_symlink() or (path.exists() and (not force or not path.is_file())):
         raise UsageError("there is a file here already", where=str(path), todo="pass --force, or name another with -o")
     for each, data in contents.items():

@@ -6,7 +6,7 @@ the words after it are its own. No shell reads any of it.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -46,6 +46,7 @@ class Command:
         python: the minor version of its interpreter, where a path or name tells.
         unmapped: what has no place.
         ran: whether a script was run to find it.
+        made: the text of files that the script made for it, by path.
     """
 
     engine: EngineName
@@ -56,6 +57,7 @@ class Command:
     python: str | None = None
     unmapped: tuple[Unmapped, ...] = ()
     ran: bool = False
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -92,6 +94,7 @@ def command_of(found: Found) -> Command | None:
                 state.python,
                 (*found.unmapped, *state.notes.found),
                 found.ran,
+                found.made,
             )
         prefix = _PREFIXES.get(PurePosixPath(state.words[0]).name)
         if prefix is None:

@@ -33,6 +33,7 @@ class Found:
         where: what it was read from, for people.
         unmapped: what the reader itself could not place.
         ran: whether a script was run to find it.
+        made: the text of files that the script made for it, by path.
     """
 
     argv: tuple[str, ...]
@@ -41,6 +42,7 @@ class Found:
     where: str
     unmapped: tuple[Unmapped, ...] = ()
     ran: bool = False
+    made: Mapping[str, str] = field(default_factory=dict)
 
 
 class NothingFoundError(UsageError):

@@ -1,12 +1,15 @@
 """Paths of a launch: each becomes a placeholder, a file beside the lock, or is named as having no place."""
 
+import os
 import re
+import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from reproducer.documents.lock import ArgumentValue
-from reproducer.errors import UsageError
 from reproducer.importing.models import Model
+from reproducer.importing.secrets import is_secret
 
 LARGEST_FILE = 1 << 20
 SUFFIXES = frozenset({".jinja", ".jinja2", ".j2", ".json", ".yaml", ".yml", ".toml", ".txt"})
@@ -23,10 +26,17 @@ _HOST = "an absolute path, which no other machine has"
 
 @dataclass(frozen=True)
 class Copy:
-    """A file that goes beside the lock: from where, and under which path."""
+    """A file that goes beside the lock.
+
+    Attributes:
+        source: where it lies, or lay.
+        path: relative to the lock's folder.
+        data: its bytes.
+    """
 
     source: Path
     path: str
+    data: bytes
 
 
 @dataclass
@@ -37,11 +47,13 @@ class Paths:
         models: the checkpoints.
         folder: where relative paths start.
         beside: the folder, relative to the lock's, that files go to.
+        made: the text of files that a script made when it was recorded, by path.
     """
 
     models: tuple[Model, ...]
     folder: Path
     beside: str
+    made: Mapping[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     copies: list[Copy] = field(default_factory=list)
     missing: dict[str, str] = field(default_factory=dict)
@@ -80,8 +92,8 @@ class Paths:
         wanted = bool(sign) or (name in _FILE_ARGUMENTS and ("/" in plain or suffix in SUFFIXES))
         if not wanted and suffix not in SUFFIXES:
             return None
-        there, why = _readable(path)
-        if not there and not wanted and not _ABSOLUTE.search(plain):
+        data, why = self._contents(path)
+        if data is None and not wanted and not _ABSOLUTE.search(plain):
             return None
         placeholder = re.sub(r"[^a-z0-9._-]", "-", name.lower()).strip("-._")[:60] or "file"
         relative = f"{self.beside}/{re.sub(r'[^A-Za-z0-9._-]', '_', path.name).lstrip('-.') or 'file'}"
@@ -89,11 +101,18 @@ class Paths:
         if relative in taken:
             relative = f"{self.beside}/{placeholder}-{Path(relative).name}"
         self.files[placeholder] = relative
-        if there:
-            self.copies.append(Copy(path.resolve(), relative))
+        if data is not None:
+            self.copies.append(Copy(path, relative, data))
         else:
             self.missing[placeholder] = f"{why}: put the file at {relative}"
         return f"{sign}{{file.{placeholder}}}", ""
+
+    def _contents(self, path: Path) -> tuple[bytes | None, str]:
+        made = self.made.get(str(path))
+        data, why = (made.encode(), "") if made is not None else _read(path)
+        if data is not None and is_secret("", data.decode("utf-8", "replace")):
+            return None, "it looks as if it held a secret, and is not copied"
+        return data, why
 
 
 def _ours(text: str) -> bool:
@@ -111,35 +130,21 @@ def _replaced(text: str, prefix: str, placeholder: str) -> str:
     return re.sub(rf"(?<![\w./-]){re.escape(prefix)}(?![\w.-])", lambda _: placeholder, text)
 
 
-def _readable(path: Path) -> tuple[bool, str]:
-    """Whether a file may be copied: a regular one, small, and by its suffix a template or a configuration.
+def _read(path: Path) -> tuple[bytes | None, str]:
+    """The bytes of a file that may be copied: a regular one, small, and by its suffix a template or a configuration.
 
     The suffix counts behind every link, so that no name of another's choosing brings a private file in.
     """
     try:
         real = path.resolve(strict=True)
-        if not real.is_file():
-            return False, "it is no regular file"
         if real.suffix.lower() not in SUFFIXES:
-            return False, f"only {', '.join(sorted(SUFFIXES))} files are copied"
-        return (True, "") if real.stat().st_size <= LARGEST_FILE else (False, f"it is larger than {LARGEST_FILE} bytes")
-    except OSError:
-        return False, "it is not here"
-    except (RuntimeError, ValueError):
-        return False, "its path leads nowhere"
-
-
-def read_copy(copy: Copy) -> bytes:
-    """The bytes of a file that goes beside the lock.
-
-    Raises:
-        UsageError: it is not what it was when it was looked at.
-    """
-    try:
-        with copy.source.open("rb") as file:
+            return None, f"only {', '.join(sorted(SUFFIXES))} files are copied"
+        with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None, "it is no regular file"
             data = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise UsageError("a file of the launch cannot be read", where=str(copy.source), why=str(error)) from error
-    if len(data) > LARGEST_FILE:
-        raise UsageError(f"a file of the launch is larger than {LARGEST_FILE} bytes", where=str(copy.source))
-    return data
+    except OSError:
+        return None, "it is not here"
+    except (RuntimeError, ValueError):
+        return None, "its path leads nowhere"
+    return (data, "") if len(data) <= LARGEST_FILE else (None, f"it is larger than {LARGEST_FILE} bytes")

@@ -141,7 +141,7 @@ def place(command: Command, choices: Choices) -> Placed:
             "the launch names no model", where=command.where, todo="give --checkpoint target=OWNER/NAME@COMMIT"
         )
     name = choices.name or _name(command, given, models)
-    paths = Paths(tuple(models.found.values()), command.folder, f"runtime/{name}")
+    paths = Paths(tuple(models.found.values()), command.folder, f"runtime/{name}", command.made)
     arguments, added = _arguments(given, models, _Open(names, paths, notes, unknown))
     environment = _environment(command, paths, notes, unknown)
     installed = _installed(command, choices, notes)

@@ -15,12 +15,15 @@ TRIED = frozenset({"mkdir", "touch", "chmod", "chown", "ln", "rm", "cp", "mv", "
 MODULES = ("sglang", "vllm", "sglang.launch_server", "sglang.cli.main", "vllm.entrypoints.cli.main")
 SCRIPTS = ("launch_server.py", "api_server.py")
 LARGEST = 4 << 20
+LARGEST_MADE = 1 << 20
 SHORTEST_SLEEP_S = 0.05
 
 
 def write_record(kind: str, argv: list[str]) -> None:
     """One file a call, whole or not at all."""
-    content = json.dumps({"kind": kind, "argv": argv, "cwd": os.getcwd(), "environment": dict(os.environ)})  # noqa: PTH109
+    content = json.dumps(
+        {"kind": kind, "argv": argv, "cwd": os.getcwd(), "environment": dict(os.environ), "made": made(argv)}  # noqa: PTH109
+    )
     if len(content) > LARGEST:
         sys.exit("penny: what the server was given is too large to be recorded")
     folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0]))), "records")  # noqa: PTH100, PTH118, PTH120
@@ -28,6 +31,21 @@ def write_record(kind: str, argv: list[str]) -> None:
     with open(os.path.join(folder, f".{name}"), "x", encoding="ascii") as file:  # noqa: PTH118, PTH123  pathlib is slow
         file.write(content)
     os.rename(os.path.join(folder, f".{name}"), os.path.join(folder, f"{name}.json"))  # noqa: PTH104, PTH118
+
+
+def made(argv: list[str]) -> dict[str, str]:
+    """What stands in the files that the words name and that lie in the private copy: the script may have made them."""
+    tree = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[0]))), "tree", "")  # noqa: PTH100, PTH118, PTH120
+    found: dict[str, str] = {}
+    for word in argv:
+        path = os.path.realpath(word.lstrip("@"))
+        if path.startswith(tree) and os.path.isfile(path) and os.path.getsize(path) <= LARGEST_MADE:  # noqa: PTH113, PTH202
+            try:
+                with open(path, encoding="utf-8") as file:  # noqa: PTH123  pathlib is slow
+                    found[path] = file.read(LARGEST_MADE)
+            except (OSError, UnicodeDecodeError):
+                continue
+    return found
 
 
 def real_program(name: str) -> str | None:

@@ -193,7 +193,7 @@ class _Recording:
                 continue
             environment = {
                 name: self._outside(value)
-                for name, value in content["environment"].items()
+                for name, value in sorted(content["environment"].items())
                 if name not in _FROM_SHELL and not name.startswith("BASH_FUNC_")
             }
             found.append(
@@ -204,6 +204,7 @@ class _Recording:
                     where,
                     tuple(notes.found),
                     ran=True,
+                    made={self._outside(path): made for path, made in content["made"].items()},
                 )
             )
         del variables
@@ -277,5 +278,7 @@ def _record(path: Path) -> dict[str, Any] | None:
         and isinstance(environment, dict)
         and all(isinstance(each, str) and "\0" not in each for each in environment.values())
         and isinstance(content.get("cwd"), str)
+        and isinstance(content.get("made"), dict)
+        and all(isinstance(each, str) for each in content["made"].values())
     )
     return content if good and argv else None

@@ -123,7 +123,7 @@ class _Reading:
                 ["archive", [[each.name, self._member(each.content)] for each in archive_members(window)]]
             )
         if is_fatbin(window):
-            return content_digest(["fatbin", self._entries(window)])
+            return content_digest(["fatbin", self.entries(window)])
         if not has_null and is_ptx(window):
             self.code += [(each.architecture, entry_digest(each, self.volatile)) for each in device_code(window) or ()]
             return hashlib.sha256(ptx_body(window, self.volatile)).hexdigest()
@@ -134,7 +134,7 @@ class _Reading:
         if elf.machine == CUDA:
             entry = Entry(ELF, cubin_architecture(elf), window, "", window.size)
             self.code.append((entry.architecture, entry_digest(entry, self.volatile)))
-        parts = elf_parts(elf, self.volatile, self._entries)
+        parts = elf_parts(elf, self.volatile, self.entries)
         return content_digest(["elf", parts])
 
     def _member(self, window: Window) -> str:
@@ -147,7 +147,7 @@ class _Reading:
                 del self.code[before:]
         return normal_hash(window, Volatile())
 
-    def _entries(self, window: Window) -> list[list[str]]:
+    def entries(self, window: Window) -> list[list[str]]:
         """Each entry of fat binaries by architecture and content, sorted."""
         parts = []
         for entry in entries(window):
@@ -158,6 +158,11 @@ class _Reading:
             self.code.append((entry.architecture, entry_digest(plain, self.volatile)))
             parts.append([entry.architecture, _entry(plain, self.volatile)])
         return sorted(parts)
+
+
+def entry_parts(window: Window, volatile: Volatile) -> list[list[str]]:
+    """What counts of a section that holds fat binaries, as `elf_parts` takes it."""
+    return _Reading(volatile).entries(window)
 
 
 def elf_parts(elf: Elf, volatile: Volatile, fat: Callable[[Window], list[list[str]]] | None = None) -> list[list[Any]]:

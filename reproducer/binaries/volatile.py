@@ -41,6 +41,11 @@ class Volatile:
         texts = {os.fsencode(each) for each in folders} - {b"/", b"."}
         return cls(tuple(sorted(texts, key=lambda text: (-len(text), text))), names)
 
+    @staticmethod
+    def found(data: bytes) -> set[bytes]:
+        """Names by nvcc in bytes, up to their last random digit."""
+        return {match[0] for match in _NAMES.finditer(data)}
+
     def normal(self, data: bytes) -> bytes:
         """The bytes with everything volatile replaced."""
         return b"".join(self.stream([data]))

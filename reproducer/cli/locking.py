@@ -128,9 +128,16 @@ class DiffFormat(StrEnum):
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(metavar="A", help="The lock before.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The lock after.")],
+    a: Annotated[Path, typer.Argument(metavar="A", help="The lock before, or one build of an artefact.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The lock after, or another build of it.")],
     *,
+    build_path: Annotated[
+        list[Path] | None,
+        typer.Option("--build-path", metavar="DIR", help="A folder that an artefact was built in; may be repeated."),
+    ] = None,
+    details: Annotated[
+        Path | None, typer.Option("--details", metavar="FILE", help="Write diffoscope's report of two artefacts here.")
+    ] = None,
     form: Annotated[
         DiffFormat, typer.Option("--format", help="For a person, for a pull request, or for a script.")
     ] = DiffFormat.TEXT,
@@ -138,11 +145,19 @@ def diff(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Show every change between two locks, grouped by what it costs."""
+    """Show every change between two locks, grouped by what it costs; or the level between two builds."""
     from reproducer.difference.diff import diff as compare
     from reproducer.documents.opened import open_lock
+    from reproducer.rebuild.artefacts import is_artefact
 
     front = Front(as_json=as_json or form is DiffFormat.JSON, quiet=quiet, verbose=verbose)
+    if is_artefact(a) or is_artefact(b):
+        if form is DiffFormat.MARKDOWN:
+            raise UsageError("two builds are not shown as Markdown", todo="leave out --format, or use --format json")
+        _diff_artefacts(front, a, b, build_path or [], details)
+        return
+    if build_path or details:
+        raise UsageError("--build-path and --details are for two builds of an artefact", where=f"{a} and {b}")
     result = compare(open_lock(a), open_lock(b))
     if front.as_json:
         front.emit(result.content(), "")
@@ -155,3 +170,24 @@ def diff(
 
         front.emit(result.content(), shown(result))
     finish(Outcome.INPUTS_DRIFTED if result.changes else Outcome.HOLDS)
+
+
+def _diff_artefacts(front: Front, a: Path, b: Path, build_paths: list[Path], details: Path | None) -> None:
+    """Two builds of a wheel, archive, folder or binary."""
+    from reproducer.cli.show_rebuild import comparison_text
+    from reproducer.documents.receipts import is_enough
+    from reproducer.rebuild.compare import compare_artefacts
+    from reproducer.rebuild.diffoscope import write_details
+
+    comparison = compare_artefacts(a, b, build_paths=[each.absolute() for each in build_paths])
+    if details is not None:
+        write_details(a, b, details)
+    front.emit(
+        {
+            "level": comparison.level,
+            "differences": [each.model_dump() for each in comparison.differences],
+            "details": None if details is None else str(details),
+        },
+        comparison_text(comparison),
+    )
+    finish(Outcome.HOLDS if is_enough(comparison.level) else Outcome.REBUILD_DIFFERS)

@@ -1,0 +1,1 @@
+"""Two builds of one thing: the level between them, and a readable list of what differs."""

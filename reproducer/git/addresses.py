@@ -108,6 +108,10 @@ def _network(text: str, where: str) -> Address | None:
     if scp := _SCP.match(text):
         user = f"{scp['user']}@" if scp["user"] else ""
         return Address(url=_checked(f"ssh://{user}{scp['host']}/{scp['path']}", where))
+    if ":" in text.partition("/")[0]:
+        raise UnsafeInputError(
+            f"{shown(text)} reads as a host and a path, and names no host", where=where, todo="write ./ before a path"
+        )
     return None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reproducer.errors import DriftError, PennyError
 from reproducer.git.addresses import Address
-from reproducer.git.references import what_is_there
+from reproducer.git.references import listed, what_is_there
 from reproducer.git.running import GitFaultError, Said, ask, failed, run
 from reproducer.store.exclusive import exclusive
 from reproducer.store.faults import writing
@@ -127,6 +127,7 @@ class Mirror:
     def _fetch(self, address: Address, commit: str, handle: int) -> None:
         one = ["--depth=1", *([f"--filter=blob:limit={SMALL}"] if self.form == "outline" else [])]
         said = self._ask(address, [*one, "--", address.operand, f"{commit}:refs/penny/{commit}"], handle)
+        self._forget(address)
         if said.status == 0:
             return
         what = f"fetching commit {commit[:12]}"
@@ -155,6 +156,15 @@ class Mirror:
             hold=handle,
         )
 
+    def _forget(self, address: Address) -> None:
+        """Take out what git notes of where an outline's files could be had: it would fetch them when one is read."""
+        if self.form == "outline":
+            for settings in (
+                ("--remove-section", f"remote.{address.operand}"),
+                ("--unset-all", "extensions.partialClone"),
+            ):
+                ask(["config", *settings], folder=self.folder, git_dir=self.folder, what="settling an outline")
+
     def _lacks(self, commit: str) -> bool:
         there = ["cat-file", "-e", f"{commit}^{{commit}}"]
         return ask(there, folder=self.folder, git_dir=self.folder, what="looking for a commit").status != 0
@@ -163,9 +173,13 @@ class Mirror:
         return sum(pack.stat().st_size for pack in self.folder.glob("objects/pack/*.pack"))
 
 
-def _gone(address: Address, commit: str, folder: Path) -> DriftError:
+def _gone(address: Address, commit: str, folder: Path) -> PennyError:
     """The error for a commit that a repository does not have, with what it has."""
     try:
+        if commit in listed(address, folder=folder).values():
+            return GitFaultError(
+                f"{address} names commit {commit} and cannot give it: it is damaged", where=str(address)
+            )
         there = what_is_there(address, folder=folder)
     except GitFaultError as error:
         there = f"what it has cannot be asked: {error}"

@@ -14,7 +14,7 @@ def main() -> None:
     plan = json.loads(sys.argv[1])
     # The folder of this file is not for the backend to import from.
     sys.path[:] = [path for path in sys.path if path and path != os.path.dirname(os.path.abspath(__file__))]  # noqa: PTH120, PTH100  no more imports than needed
-    sys.path[:0] = plan["backend_path"]
+    sys.path[:0] = [os.path.abspath(path) for path in plan["backend_path"]]  # noqa: PTH100  the same
     name, _, attributes = plan["backend"].partition(":")
     sys.argv = sys.argv[:1]
     backend = importlib.import_module(name)

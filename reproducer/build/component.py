@@ -19,6 +19,7 @@ from packaging.version import InvalidVersion, Version
 from reproducer.build.archives import settle, unpack_sdist
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.patching import apply_series
+from reproducer.build.place import seen_folder
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.receipts import Isolation
@@ -39,7 +40,7 @@ class BuiltWheel:
     Attributes:
         path: the file.
         isolation: how the build was kept apart; None for a wheel that was taken as it is, for which nothing ran.
-        built_in: the folder it was built in, for normalising what names it.
+        built_in: the folder it was built in, as the build saw it, for normalising what names it.
     """
 
     path: Path
@@ -145,15 +146,20 @@ def build_component(
     plan = build_system(tree, provided, where=component.name)
     out = work / "out"
     out.mkdir()
+    seen = seen_folder(work, [python])
+    home = seen.inside(work / "home")
+    env = scrubbed(home=work / "home", epoch=epoch, programs=python.parent, variables=component.variables)
+    asked = {**plan, "out": str(seen.inside(out))}
     isolation = run_isolated(
-        [str(python), "-s", str(_CALL), json.dumps({**plan, "out": str(out)})],
-        cwd=tree,
-        env=scrubbed(home=work / "home", epoch=epoch, programs=python.parent, variables=component.variables),
+        [str(python), "-s", str(_CALL), json.dumps(asked)],
+        cwd=seen.inside(tree),
+        env={**env, "HOME": str(home), "TMPDIR": str(home / "tmp")},
         writable=[work],
         log=work / "build.log",
         what=f"the build of {component.name}",
+        mounted=seen.mounted,
     )
-    return BuiltWheel(_only_wheel(out, component.name), isolation, work)
+    return BuiltWheel(_only_wheel(out, component.name), isolation, seen.point)
 
 
 def take_wheel(verified: Path, source: WheelSource, work: Path) -> BuiltWheel:
@@ -190,6 +196,8 @@ def take_wheel(verified: Path, source: WheelSource, work: Path) -> BuiltWheel:
 def build_system(tree: Path, provided: Mapping[str, str], *, where: str) -> dict[str, object]:
     """The build backend that a source tree names, after checking that the build environment has what it requires.
 
+    The folders of `backend_path` are relative to the tree.
+
     Raises:
         RebuildError: `pyproject.toml` makes no sense, or a requirement is not met.
         UnsafeInputError: the backend's path leaves the tree.
@@ -223,8 +231,9 @@ def build_system(tree: Path, provided: Mapping[str, str], *, where: str) -> dict
     paths = [(tree / str(path)).resolve() for path in table.get("backend-path", [])]
     if any(not path.is_relative_to(tree.resolve()) for path in paths):
         raise UnsafeInputError("backend-path leaves the source tree", where=where)
-    legacy = [str(tree)] if backend.endswith(":__legacy__") else []
-    return {"backend": backend, "backend_path": [str(path) for path in paths] or legacy}
+    legacy = ["."] if backend.endswith(":__legacy__") else []
+    below = [path.relative_to(tree.resolve()).as_posix() for path in paths]
+    return {"backend": backend, "backend_path": below or legacy}
 
 
 def _only_wheel(out: Path, name: str) -> Path:

@@ -86,7 +86,7 @@ def set_read_only(path: str, *, on: bool) -> None:
 def arrange_files(writable: list[str], mounted: str | None) -> None:
     """Own `/proc` and `/dev/shm`, everything read-only but the given folders; OSError where the kernel cannot.
 
-    The first of the folders is also seen under the path `mounted`.
+    The first of the folders is also seen under the path `mounted`; what else lies in its parent is not.
     """
     # Not in the watcher: it must keep the /proc in which its own children have the numbers it knows.
     check(libc.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
@@ -99,6 +99,8 @@ def arrange_files(writable: list[str], mounted: str | None) -> None:
     for folder in writable:
         mount(folder, folder, "none", MS_BIND | MS_REC)
     if mounted is not None:
+        mount("tmpfs", os.path.dirname(mounted), "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64k")  # noqa: PTH120
+        os.mkdir(mounted)  # noqa: PTH102  pathlib is slow to import
         mount(writable[0], mounted, "none", MS_BIND | MS_REC)
         writable = [*writable, mounted]
     set_read_only("/", on=True)

@@ -100,8 +100,8 @@ def run_isolated(
         what: what the step is, for errors: "the build of sglang".
         network: leave the network as it is.
         namespaces: False never asks the kernel for namespaces.
-        mounted: the folder that the command sees the first of `writable` under; `cwd` is then its path there. Where
-            the kernel allows no mounts, the command sees that folder as it is.
+        mounted: a path, in a folder that is there, under which the command sees the first of `writable` as well; `cwd`
+            lies below it. Where the kernel allows no mounts, nothing lies there.
         timeout_s: the longest it may take, in seconds.
 
     Returns:

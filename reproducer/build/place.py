@@ -1,8 +1,8 @@
 """Where a build happens: under one path on every machine, so that no path of a machine reaches what comes out.
 
 Compilers write paths into debug information and derive names of symbols from them (nvcc does for everything in an
-anonymous namespace). So a build sees its work folder mounted over a folder that every machine has and builds do not
-need. Where the kernel allows no mounts, it sees the folder where it is.
+anonymous namespace). So a build sees its work folder mounted below a folder that every machine has and no build needs.
+Where the kernel allows no mounts, it sees the folder where it is.
 """
 
 import re
@@ -16,7 +16,7 @@ from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.wheel_content import BUILD_PATH
 from reproducer.errors import NotCheckedError, RebuildError
 
-_POINTS = (Path("/mnt"), Path("/srv"), Path("/media"))
+_POINTS = tuple(Path(each, "penny-build") for each in ("/mnt", "/srv", "/media"))
 _PLAIN = re.compile(r"^[A-Za-z0-9_/.+-]+$")
 
 
@@ -34,12 +34,16 @@ class Seen:
 
     @property
     def mounted(self) -> Path | None:
-        """The path that the folder must be mounted over; None where it is seen as it is."""
+        """The path that the folder must be mounted at; None where it is seen as it is."""
         return None if self.point == self.work else self.point
 
     def path(self, name: str) -> Path:
         """A path below the work folder, as the build sees it."""
         return self.point / name
+
+    def inside(self, path: Path) -> Path:
+        """What the build sees a path below the work folder under."""
+        return self.point / path.relative_to(self.work)
 
     def outside(self, seen: Path) -> Path:
         """The path of what the build sees under `seen`."""
@@ -54,7 +58,7 @@ class Seen:
 
 
 def seen_folder(work: Path, needed: Sequence[Path]) -> Seen:
-    """A work folder under the first path that hides nothing that is needed and that the kernel lets be mounted over.
+    """A work folder under the first path that hides nothing that is needed and that the kernel lets it be mounted at.
 
     Args:
         work: the folder, resolved.
@@ -62,7 +66,8 @@ def seen_folder(work: Path, needed: Sequence[Path]) -> Seen:
     """
     kept = [work, *needed, *(each.resolve() for each in needed), Path(sys.executable).resolve(), Path(sys.prefix)]
     for point in _POINTS:
-        if point.is_dir() and not point.is_symlink() and not any(each.is_relative_to(point) for each in kept):
+        hidden = point.parent
+        if hidden.is_dir() and not hidden.is_symlink() and not any(each.is_relative_to(hidden) for each in kept):
             return Seen(work, point if _can_be_mounted(work, point) else work)
     return Seen(work, work)
 

@@ -177,7 +177,7 @@ class Workshop:
             for name in ("src", "home"):
                 shutil.rmtree(work / name, ignore_errors=True)
             return {
-                "wheel": built.path.relative_to(built.built_in).as_posix(),
+                "wheel": built.path.relative_to(work.resolve()).as_posix(),
                 "built_in": str(built.built_in),
                 **({} if built.isolation is None else {"isolation": built.isolation.model_dump()}),
             }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reproducer.build import place
 from reproducer.build.component import BuiltWheel, build_component, build_system, prepare_source
 from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.base import FileReference
@@ -91,8 +92,20 @@ def test_same_bytes_from_anywhere(tmp_path: Path, sdist: Sdist, monkeypatch: pyt
     assert not first.path.is_relative_to(tmp_path / "a" / "src")
 
 
-def test_what_comes_from_the_folder_is_named(tmp_path: Path, sdist: Sdist) -> None:
-    """A build that writes its folder into the wheel is content-identical once that is normalised, and named before."""
+def test_the_folder_is_the_same_everywhere(tmp_path: Path, sdist: Sdist) -> None:
+    """A build sees one path wherever its folder is, so a wheel that names it is the same from two folders."""
+    source = sdist("import os\ndef before(): pass\ndef made(): return os.getcwd() + os.environ['HOME']\n")
+    one, two = (build(describe(source), tmp_path / name, source) for name in ("a", "longer/b"))
+    if one.built_in == tmp_path / "a":
+        pytest.skip("this kernel allows no mounts")
+    assert one.path.read_bytes() == two.path.read_bytes()
+    assert str(one.built_in) in read_wheel(one.path).texts["tiny/made.txt"]
+    assert read_wheel(one.path, build_paths=[one.built_in]).texts["tiny/made.txt"].startswith("/penny-build/src/")
+
+
+def test_what_comes_from_the_folder_is_named(tmp_path: Path, sdist: Sdist, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without mounts a wheel that names its folder is content-identical once that is normalised, and named before."""
+    monkeypatch.setattr(place, "_POINTS", ())
     source = sdist("import os\ndef before(): pass\ndef made(): return os.getcwd()\n")
     one, two = (build(describe(source), tmp_path / name, source) for name in ("a", "b"))
     level, differences = compare_wheels(read_wheel(one.path), read_wheel(two.path))

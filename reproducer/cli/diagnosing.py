@@ -58,7 +58,10 @@ def doctor(
         from reproducer.doctor.machine import check_host
 
         without = lock_path == DEFAULT_LOCK and not lock_path.exists()
-        checks = check_host(None if without else open_lock(lock_path), place)
+        opened = None if without else open_lock(lock_path)
+        checks = check_host(opened, place)
+        if opened is not None:
+            checks += _of_the_lock(front, opened, place, offline=offline)
         result = outcome(checks)
     front.emit(
         {
@@ -69,6 +72,16 @@ def doctor(
         checks_table(checks, result, every=verbose),
     )
     finish(result)
+
+
+def _of_the_lock(front: Front, opened: "OpenedLock", place: "Store", *, offline: bool) -> "tuple[Checked, ...]":
+    """The libraries of its runtime, where that is built, and every source."""
+    from reproducer.doctor.libraries import check_libraries
+    from reproducer.doctor.sources import Sources
+    from reproducer.fetch.indexes import Indexes
+
+    sources = Sources(opened, place, Indexes.from_user(), front.reporter, offline)
+    return (*check_libraries(opened, place, reporter=front.reporter), *sources.checks())
 
 
 def _storage(

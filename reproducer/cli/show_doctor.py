@@ -1,5 +1,6 @@
 """The checks of a machine as a person reads them: a table of engines, then what does not hold and what to do."""
 
+import re
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -7,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from reproducer.cli.show import mark
+from reproducer.cli.terminal import bytes_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from reproducer.doctor.checks import Checked, Rates
     from reproducer.errors import Outcome
 
+_BYTES = re.compile(r"\b([0-9]{1,18}) bytes\b")
 _STEPS = {
     "open": "open",
     "round_trip": "trip",
@@ -104,7 +107,7 @@ def _text(check: "Checked") -> Text:
         parts.append(f"expected {check.expected}, got {check.got}" if found else check.got)
     if check.rates is not None:
         parts.append(f"{check.rates.write_mib_s:.0f} MiB/s written, {check.rates.read_mib_s:.0f} read")
-    text = Text("; ".join(parts), overflow="fold")
+    text = Text(_BYTES.sub(lambda found: bytes_text(int(found[1])), "; ".join(parts)), overflow="fold")
     if check.todo and check.status != "passed":
         text.append(f". {check.todo[0].upper()}{check.todo[1:]}", style="dim")
     return text

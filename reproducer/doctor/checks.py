@@ -7,6 +7,8 @@ from reproducer.documents.base import Part, Text
 from reproducer.documents.verdict import Status
 from reproducer.errors import Outcome
 
+SOURCE = "source."
+
 
 class Rates(Part):
     """One sample of both directions in MiB/s, beside what plain calls reached on the same disk in the same run.
@@ -48,7 +50,8 @@ class Checked(Part):
 def outcome(checks: Iterable[Checked], *, about: str = "") -> Outcome:
     """What the exit code says.
 
-    A needed check that failed means that this machine does not give the configuration that the lock asks for. One that
+    A needed check that failed means that this machine does not give the configuration that the lock asks for, or that a
+    source of the lock is gone or another one. One that
     could not be made, without such a failure, means that nobody knows; so does a run that checked nothing.
 
     Args:
@@ -56,8 +59,11 @@ def outcome(checks: Iterable[Checked], *, about: str = "") -> Outcome:
         about: only checks whose ids begin so count as having checked something.
     """
     made = tuple(checks)
-    if any(check.needed and check.status == "failed" for check in made):
-        return Outcome.CONFIGURATION_DIFFERS
+    failed = [check for check in made if check.needed and check.status == "failed"]
+    if failed:
+        here = any(not check.id.startswith(SOURCE) for check in failed)
+        lost = any(check.id.startswith(SOURCE) for check in failed)
+        return Outcome((here and Outcome.CONFIGURATION_DIFFERS) | (lost and Outcome.INPUTS_DRIFTED))
     if any(check.needed and check.status != "passed" for check in made):
         return Outcome.NOT_CHECKED
     if not any(check.id.startswith(about) and check.status in ("passed", "failed") for check in made):
@@ -69,4 +75,4 @@ def word(result: Outcome) -> Literal["passed", "failed", "unknown"]:
     """The outcome in one word, as a verdict says it."""
     if result is Outcome.HOLDS:
         return "passed"
-    return "failed" if Outcome.CONFIGURATION_DIFFERS in result else "unknown"
+    return "unknown" if result is Outcome.NOT_CHECKED else "failed"

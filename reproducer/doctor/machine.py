@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from reproducer.doctor.checks import Checked
-from reproducer.doctor.gpu import check_gpu
+from reproducer.doctor.gpu import check_gpu, needs_gpu
+from reproducer.doctor.room import check_rooms
 from reproducer.doctor.toolchain import check_toolchain
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
@@ -43,6 +44,7 @@ def check_host(opened: OpenedLock | None, store: Store) -> tuple[Checked, ...]:
         *check_gpu(lock, look()),
         _io_uring(lock),
         *_store(lock, store),
+        *check_rooms(lock, store),
     )
 
 
@@ -82,24 +84,34 @@ def _kernel() -> Checked:
 
 
 def _memory(lock: Lock | None) -> Checked:
-    """The weights alone must fit into what is available now; a server needs more than that."""
+    """The weights of a CPU and the pages that HiCache keeps in memory must fit; a server needs more than that."""
     available = _available_bytes()
     if lock is None:
         got = f"{available} bytes available" if available is not None else ""
         return Checked(id="host.memory", status="skipped", got=got, reason=_NO_LOCK)
-    weights = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.listed)
-    expected = f"more than the {weights} bytes of the checkpoints"
+    weights = 0 if needs_gpu(lock) else sum(file.size for each in lock.checkpoints for file in each.listed)
+    pages = host_pages(lock)
+    parts = [f"the {weights} bytes of the checkpoints"] if weights or not pages else []
+    parts += [f"the {pages} bytes of pages that the launch keeps in memory"] if pages else []
+    expected = f"more than {' and '.join(parts)}"
     if available is None:
         return Checked(id="host.memory", status="unknown", expected=expected, reason="/proc/meminfo says nothing of it")
-    fits = available > weights
+    fits = available > weights + pages
     return Checked(
         id="host.memory",
         status="passed" if fits else "failed",
         expected=expected,
         got=f"{available} bytes available",
-        reason="" if fits else "the weights alone do not fit",
+        reason="" if fits else f"{'the pages' if pages else 'the weights'} alone do not fit",
         todo="" if fits else "end other programs, or use a machine with more memory",
     )
+
+
+def host_pages(lock: Lock) -> int:
+    """Bytes of the KV pages that a launch keeps in the machine's memory, where it says how many."""
+    size = lock.launch.arguments.get("hicache-size")
+    counts = isinstance(size, int | float) and not isinstance(size, bool) and size > 0
+    return int(size * 10**9) if counts and isinstance(size, int | float) else 0
 
 
 def _available_bytes() -> int | None:
@@ -221,7 +233,7 @@ def _bytes_named(lock: Lock, store: Store) -> int:
     sources = [*(each.source for each in lock.components), *(each.source for each in lock.checkpoints)]
     named = [source for source in sources if isinstance(source, Artefact)]
     missing = sum(each.size for each in named if not store.blob_path(each.sha256).exists())
-    made = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.listed)
+    made = sum(file.size for checkpoint in lock.checkpoints if checkpoint.made for file in checkpoint.listed)
     return missing + (0 if (store.root / "entries" / "checkpoint").is_dir() else made)
 
 

@@ -34,14 +34,18 @@ def test_the_wrong_place(tmp_path: Path) -> None:
 def test_this_host(tmp_path: Path) -> None:
     """Without a lock host facts are shown and compared with nothing; with one each need of it is a check."""
     penny = Penny(copy_of_repository(tmp_path / "clone"), tmp_path / "store", tmp_path / "keys")
-    with_lock = {check["id"]: check for check in penny("doctor", "--json").result["checks"]}
+    with_lock = {check["id"]: check for check in penny("doctor", "--offline", "--json").result["checks"]}
     assert with_lock["host.platform"]["status"] in ("passed", "failed")
     assert with_lock["store.free"]["needed"]
     assert with_lock["host.gpu"]["reason"] == "the lock's launch runs on the CPU"
     (tmp_path / "clone" / "penny.lock.toml").unlink()
     alone = penny("doctor", "--json")
     without = {check["id"]: check for check in alone.result["checks"]}
-    assert without.keys() == with_lock.keys()
+    of_the_lock = {name for name in with_lock if name.startswith(("source.", "runtime.", "kv."))}
+    assert without.keys() == with_lock.keys() - of_the_lock
+    assert with_lock["source.environment.runtime"]["status"] == "skipped"
+    assert "--offline" in with_lock["source.environment.runtime"]["reason"]
+    assert with_lock["source.component.sgl-kernel-cpu"]["status"] == "passed"
     assert without["host.platform"]["status"] == "skipped"
     assert without["host.uv"]["status"] == "passed"
     assert not (tmp_path / "store").exists()
@@ -56,7 +60,7 @@ def test_a_host_that_lacks_what_the_lock_needs(tmp_path: Path) -> None:
         document["launch"]["arguments"]["device"] = "cuda"
 
     edit_lock(penny.folder, change)
-    ended = penny("doctor", "--json", PATH="/nonexistent")
+    ended = penny("doctor", "--offline", "--json", PATH="/nonexistent")
     checks = {check["id"]: check for check in ended.result["checks"]}
     assert ended.code == 68, ended.err
     for name in ("host.compilers", "host.gpu"):
@@ -68,7 +72,8 @@ def test_a_host_that_lacks_what_the_lock_needs(tmp_path: Path) -> None:
 def test_a_table_of_80_columns(tmp_path: Path) -> None:
     """What a person reads fits an 80 column terminal and ends with the verdict."""
     penny = Penny(copy_of_repository(tmp_path / "clone"), tmp_path / "store", tmp_path / "keys")
-    ended = penny("doctor")
+    ended = penny("doctor", "--offline")
+    assert " GB available" in ended.out
     assert max(len(line.rstrip()) for line in ended.out.splitlines()) <= 80
     assert "exit code" in ended.out.splitlines()[-1]
 

@@ -5,7 +5,7 @@ Each step takes up where an earlier run stopped and says what it reused.
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from reproducer.verify.bundle import verify_bundle
 from reproducer.verify.receipts import verify_receipts
 
 if TYPE_CHECKING:
+    from reproducer.build.runtime import Runtime
     from reproducer.fetch.indexes import Indexes
     from reproducer.progress import Reporter
     from reproducer.store import Store
@@ -54,6 +55,14 @@ class Places:
     kv: Path
     keys: Path | None
     evidence: Path
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """Where the runtime of a frozen lock lies: its interpreter, and the folders of its checkpoints by role."""
+
+    python: Path | None
+    folders: Mapping[str, Path]
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ def reproduce(
     offline: bool = False,
     port: int | None = None,
     tell: Callable[[Step], None] = lambda _: None,
+    adoption: "Adoption | None" = None,
 ) -> Reproduction:
     """Fetch, build, derive the namespace, launch, qualify, verify and attest.
 
@@ -101,6 +111,7 @@ def reproduce(
         offline: touch no network.
         port: port of the server; a free one where None.
         tell: called with every step as it ends.
+        adoption: where the runtime of a frozen lock lies, where that is not noted in the store.
 
     Raises:
         PennyError: a step could not be done; the next call takes up where this one stopped.
@@ -112,17 +123,11 @@ def reproduce(
     pinned = opened.check_files()
     walk.ended("lock", since, f"{opened.digest[:12]}, {pinned} pinned files are what it says", reused=True)
 
-    since = time.monotonic()
-    fetched = fetch(opened, places.store, indexes=indexes, reporter=reporter, offline=offline)
-    detail = f"{len(fetched.artefacts)} files, {fetched.downloaded / 1e6:.0f} MB new, {fetched.reused} from the store"
-    walk.ended("fetch", since, detail, reused=fetched.downloaded == 0)
-
-    since = time.monotonic()
-    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
+    if opened.lock.adopted is not None:
+        runtime = _adopted(walk, opened, places, reporter, accepted, adoption, offline=offline)
+    else:
+        runtime = _built(walk, opened, places, indexes, reporter, accepted, offline=offline)
     receipt = runtime.receipt
-    what = "files" if runtime.components else "wheels"
-    detail = f"{len(receipt.outputs)} {what} {receipt.level}, {len(receipt.packages)} packages"
-    walk.ended("build", since, detail, reused=runtime.reused, failed=not receipt.is_the_locks)
 
     since = time.monotonic()
     namespace = derive(opened.lock)
@@ -155,6 +160,59 @@ def reproduce(
         verdict = verify_bundle(bundle, key.public)
         walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
     return Reproduction(verdict, bundle, tuple(walk.steps))
+
+
+def _built(
+    walk: _Walk,
+    opened: OpenedLock,
+    places: Places,
+    indexes: "Indexes",
+    reporter: "Reporter",
+    accepted: Literal["asked", "--yes"],
+    *,
+    offline: bool,
+) -> "Runtime":
+    """The runtime, fetched and built."""
+    since = time.monotonic()
+    fetched = fetch(opened, places.store, indexes=indexes, reporter=reporter, offline=offline)
+    detail = f"{len(fetched.artefacts)} files, {fetched.downloaded / 1e6:.0f} MB new, {fetched.reused} from the store"
+    walk.ended("fetch", since, detail, reused=fetched.downloaded == 0)
+    since = time.monotonic()
+    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
+    receipt = runtime.receipt
+    what = "files" if runtime.components else "wheels"
+    detail = f"{len(receipt.outputs)} {what} {receipt.level}, {len(receipt.packages)} packages"
+    walk.ended("build", since, detail, reused=runtime.reused, failed=not receipt.is_the_locks)
+    return runtime
+
+
+def _adopted(
+    walk: _Walk,
+    opened: OpenedLock,
+    places: Places,
+    reporter: "Reporter",
+    accepted: Literal["asked", "--yes"],
+    adoption: "Adoption | None",
+    *,
+    offline: bool,
+) -> "Runtime":
+    """The runtime of a frozen lock: nothing is fetched or built, and the step says so."""
+    from reproducer.freeze.adopting import adopt
+
+    since = time.monotonic()
+    runtime = adopt(
+        opened,
+        places.store,
+        reporter=reporter,
+        accepted=accepted,
+        python=adoption.python if adoption is not None else None,
+        folders=adoption.folders if adoption is not None else None,
+        offline=offline,
+    )
+    found = runtime.receipt.adopted
+    detail = f"adopted and not rebuilt: {found.distributions if found else 0} distributions are what was frozen"
+    walk.ended("build", since, detail, reused=True)
+    return runtime
 
 
 def _check_writable(evidence: Path) -> None:

@@ -5,7 +5,19 @@ from typing import Annotated
 import typer
 
 from reproducer import __version__
-from reproducer.cli import building, caching, checkpoints, diagnosing, evidence, git, locking, reproducing, running
+from reproducer.cli import (
+    building,
+    caching,
+    checkpoints,
+    diagnosing,
+    evidence,
+    freezing,
+    git,
+    importing,
+    locking,
+    reproducing,
+    running,
+)
 
 app = typer.Typer(
     name="penny",
@@ -35,7 +47,9 @@ def penny(
 
 app.command("reproduce")(reproducing.reproduce)
 app.command("init")(locking.init)
+app.command("import")(importing.import_)
 app.command("lock")(locking.lock)
+app.command("freeze")(freezing.freeze)
 app.command("diff")(locking.diff)
 app.command("git-diff", hidden=True)(git.git_diff)
 app.command("git-textconv", hidden=True)(git.git_textconv)

@@ -46,6 +46,19 @@ OfflineOption = Annotated[bool, typer.Option("--offline", help="Touch no network
 PortOption = Annotated[
     int | None, typer.Option("--port", min=1, max=65535, help="Port of the server; default: a free one.")
 ]
+PythonOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--python",
+        help="The interpreter of a frozen lock's runtime; default: where it was frozen, else the one penny runs in.",
+        envvar="PENNY_PYTHON",
+        show_default=False,
+    ),
+]
+AdoptedFoldersOption = Annotated[
+    list[str] | None,
+    typer.Option("--checkpoint", metavar="ROLE=DIR", help="Where a checkpoint of a frozen lock lies."),
+]
 PolicyOption = Annotated[
     str,
     typer.Option(
@@ -150,14 +163,54 @@ def runtime_of(
     *,
     offline: bool,
     again: bool = False,
+    python: Path | None = None,
+    folders: list[str] | None = None,
 ) -> "Runtime":
-    """The runtime of a lock, fetched and built where it is not there yet."""
+    """The runtime of a lock, fetched and built where it is not there yet; a frozen lock's is held against the lock.
+
+    Raises:
+        UsageError: a frozen lock is to be built again, or another one's interpreter is named.
+    """
+    if opened.lock.adopted is not None:
+        if again:
+            raise UsageError(
+                "a frozen lock is adopted and cannot be rebuilt",
+                where=str(opened.path),
+                todo="write a manifest with the sources that `penny freeze --json` lists under `rebuild`",
+            )
+        return adopted_runtime(front, opened, place, accepted, offline=offline, python=python, folders=folders)
     from reproducer.build import build
     from reproducer.fetch import fetch
     from reproducer.fetch.indexes import Indexes
 
     fetched = fetch(opened, place, indexes=Indexes.from_user(), reporter=front.reporter, offline=offline)
     return build(opened, place, fetched, reporter=front.reporter, accepted=accepted, again=again, offline=offline)
+
+
+def adopted_runtime(
+    front: Front,
+    opened: "OpenedLock",
+    place: "Store",
+    accepted: Literal["asked", "--yes"],
+    *,
+    offline: bool,
+    python: Path | None = None,
+    folders: list[str] | None = None,
+) -> "Runtime":
+    """The runtime of a frozen lock, every file of it hashed just now; nothing is built."""
+    from reproducer.cli.checkpoints import named_folders
+    from reproducer.freeze.adopting import adopt
+
+    place.prepare()
+    return adopt(
+        opened,
+        place,
+        reporter=front.reporter,
+        accepted=accepted,
+        python=python,
+        folders=named_folders(folders),
+        offline=offline,
+    )
 
 
 def finish(outcome: Outcome) -> None:

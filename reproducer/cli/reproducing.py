@@ -8,12 +8,14 @@ import typer
 from reproducer.cli.evidence import EVIDENCE
 from reproducer.cli.front import (
     DEFAULT_LOCK,
+    AdoptedFoldersOption,
     Front,
     JsonOption,
     KeyFolderOption,
     KvOption,
     OfflineOption,
     PortOption,
+    PythonOption,
     QuietOption,
     StoreOption,
     VerboseOption,
@@ -35,6 +37,8 @@ def reproduce(
     keys: KeyFolderOption = None,
     evidence: Annotated[Path, typer.Option("--evidence", help="Folder in which bundles lie.")] = EVIDENCE,
     port: PortOption = None,
+    python: PythonOption = None,
+    checkpoint: AdoptedFoldersOption = None,
     offline: OfflineOption = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
@@ -45,7 +49,8 @@ def reproduce(
     from reproducer.cli.show import reproduction_table, step_line
     from reproducer.documents.opened import open_lock
     from reproducer.fetch.indexes import Indexes
-    from reproducer.reproduce import Places
+    from reproducer.cli.checkpoints import named_folders
+    from reproducer.reproduce import Adoption, Places
     from reproducer.reproduce import reproduce as walk
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
@@ -67,6 +72,7 @@ def reproduce(
         offline=offline,
         port=port,
         tell=tell,
+        adoption=Adoption(python, named_folders(checkpoint)),
     )
     front.emit(
         {

@@ -101,7 +101,11 @@ def build_table(receipt: "BuildReceipt", path: Path) -> RenderableType:
         if hidden > 0:
             lines.append(Text(f"  and {hidden} more in the receipt"))
     checkpoints = ", ".join(f"{role} {tree.files} files" for role, tree in receipt.checkpoints.items())
-    lines.append(Text(f"\nlevel {receipt.level}; {len(receipt.packages)} packages; checkpoints: {checkpoints}"))
+    if receipt.adopted is not None:
+        lines = [Text(f"adopted and not rebuilt: {receipt.adopted.distributions} distributions are what was frozen")]
+        lines.append(Text(f"level {receipt.level}, for nothing was built; checkpoints: {checkpoints}"))
+    else:
+        lines.append(Text(f"\nlevel {receipt.level}; {len(receipt.packages)} packages; checkpoints: {checkpoints}"))
     lines.append(Text(f"receipt {path}", overflow="fold"))
     return Group(*lines)
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from reproducer.documents.base import Document, FileReference, Part, ProjectName, Sha256, Size, Text
 from reproducer.documents.sources import GitObject, GitUrl
 
-UNKNOWN = "unknown"
+UNKNOWN: Literal["unknown"] = "unknown"
 
 
 class Origin(Part):

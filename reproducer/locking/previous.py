@@ -79,7 +79,13 @@ def manifest_of(lock_path: Path) -> Path:
         InvalidDocumentError: the lock is malformed.
     """
     previous = Previous.at(lock_path)
-    if previous.lock is not None:
+    if previous.lock is not None and previous.lock.manifest is None:
+        raise UsageError(
+            "the lock was frozen from a running server, and no manifest leads to it",
+            where=str(lock_path),
+            todo="name a manifest, and another file with --lock",
+        )
+    if previous.lock is not None and previous.lock.manifest is not None:
         return lock_path.parent / previous.lock.manifest
     there = sorted((lock_path.parent / "manifests").glob("*.toml"))
     if len(there) != 1:

@@ -12,11 +12,15 @@ HEADER = (
     "Written by `penny lock`; do not edit. Change the manifest and lock again.",
     "The lock digest is the sha256 of this content as RFC 8785 JSON: layout and comments do not count.",
 )
+FROZEN_HEADER = (
+    "Written by `penny freeze` from a runtime that was found running; nothing in it was built.",
+    HEADER[1],
+)
 _LEFT_OUT_EMPTY = frozenset({"environment", "parameters", "variables"})
 _FREE_TABLES = frozenset({"arguments", "environment", "effective", "variables", "parameters"})
 
 
-def render_lock(lock: Lock) -> bytes:
+def render_lock(lock: Lock, *, header: tuple[str, ...] = HEADER) -> bytes:
     """The UTF-8 bytes of `penny.lock.toml`.
 
     Raises:
@@ -24,7 +28,7 @@ def render_lock(lock: Lock) -> bytes:
     """
     content = lock.content()
     document = tomlkit.document()
-    for line in HEADER:
+    for line in header:
         document.add(tomlkit.comment(line))
     document.add(tomlkit.nl())
     _fill(document, content)

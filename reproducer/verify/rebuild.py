@@ -21,7 +21,8 @@ def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
         yield check("build", "rebuild", ["there is no build receipt"])
     for digest, receipt in evidence.builds.items():
         suffix = f"[{digest[:12]}]" if len(evidence.builds) > 1 else ""
-        yield _adopted(evidence.lock, receipt, suffix)
+        if evidence.lock.adopted is not None or receipt.adopted is not None:
+            yield _adopted(evidence.lock, receipt, suffix)
         if evidence.lock.adopted is not None:
             yield from _not_rebuilt(evidence.lock, receipt, suffix)
             continue
@@ -36,8 +37,6 @@ def _adopted(lock: Lock, receipt: BuildReceipt, suffix: str) -> Check:
     adopted, found = lock.adopted, receipt.adopted
     faults = []
     if adopted is None:
-        if found is None:
-            return skipped(f"build.adopted{suffix}", "inputs", "the lock's runtime is built, not adopted")
         faults.append("the receipt says that nothing was built, and the lock names what to build")
         return check(f"build.adopted{suffix}", "inputs", faults, expected="built", got="adopted")
     expected = f"{adopted.distributions} distributions of list {adopted.environment.sha256}"

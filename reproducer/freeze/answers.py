@@ -1,0 +1,83 @@
+"""What a live server tells about itself: bounded in size and time, and nothing of it is believed that is not a table."""
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+from typing import Any
+
+from reproducer.documents.base import parse_json, shown
+from reproducer.engines.interface import Engine
+from reproducer.errors import InvalidDocumentError, NotCheckedError
+
+_LARGEST = 16 << 20
+_PATIENCE_S = 30.0
+
+
+def server_info(
+    engine: Engine, *, host: str, port: int, secure: bool = False, patience_s: float = _PATIENCE_S
+) -> dict[str, Any]:
+    """The table at the engine's own endpoint, with what further endpoints tell under their paths.
+
+    Raises:
+        NotCheckedError: no answer in time, or none that is a table.
+    """
+    deadline = time.monotonic() + patience_s
+    info = _table(host, port, engine.info_endpoint, secure=secure, deadline=deadline, hint=engine.info_hint)
+    for path in engine.more_endpoints:
+        try:
+            info[path] = _table(host, port, path, secure=secure, deadline=deadline, hint="")
+        except NotCheckedError:
+            continue
+    return info
+
+
+def _table(host: str, port: int, path: str, *, secure: bool, deadline: float, hint: str) -> dict[str, Any]:
+    where = f"port {port}, {path}"
+    told = "the server does not tell its effective values"
+    status, body = _get(host, port, path, secure=secure, deadline=deadline)
+    if status != http.HTTPStatus.OK:
+        why = f"status {status}" if status else "no answer in time"
+        raise NotCheckedError(told, where=where, why=why, todo=hint)
+    try:
+        info = parse_json(body, where=where, limit=_LARGEST)
+    except InvalidDocumentError as error:
+        raise NotCheckedError(told, where=where, why=error.why or error.what) from error
+    if not isinstance(info, dict):
+        raise NotCheckedError(told, where=where, why=f"{shown(info)} is no table")
+    return info
+
+
+def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> tuple[int, bytes]:
+    """Status and body of one GET; status 0 where no whole answer came in time."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return 0, b""
+    kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+    connection = kind(host, port, timeout=min(left, 10.0))
+    watch = threading.Timer(left, _cut, [connection])  # an answer that comes in drops renews every other timeout
+    watch.daemon = True
+    watch.start()
+    try:
+        connection.request("GET", path, headers={"Connection": "close", "Accept": "application/json"})
+        response = connection.getresponse()
+        body = b""
+        while (block := response.read1(65536)) and len(body) <= _LARGEST:
+            body += block
+            if time.monotonic() > deadline:
+                return 0, b""
+    except (OSError, http.client.HTTPException, ssl.SSLError, ValueError):
+        return 0, b""
+    else:
+        return response.status, body
+    finally:
+        watch.cancel()
+        connection.close()
+
+
+def _cut(connection: http.client.HTTPConnection) -> None:
+    """End a connection that somebody waits for."""
+    with contextlib.suppress(OSError, AttributeError):
+        connection.sock.shutdown(socket.SHUT_RDWR)

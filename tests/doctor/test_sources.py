@@ -1,8 +1,7 @@
 """Every source of a lock is asked for: what is gone, moved or for other platforms is named before anything is built."""
 
-import dataclasses
+import hashlib
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +9,20 @@ import pytest
 
 from reproducer.doctor.checks import Checked, outcome
 from reproducer.doctor.sources import Sources
-from reproducer.documents.opened import open_lock
+from reproducer.documents.opened import OpenedLock, open_lock
+from reproducer.documents.sources import GitSource, HubSource
 from reproducer.errors import DriftError, NotCheckedError
 from reproducer.fetch import fetch
 from reproducer.fetch.indexes import Indexes
-from reproducer.fetch.web import Patience
 from reproducer.progress import Silent
 from reproducer.reproduce import Places, reproduce
 from reproducer.store import Store
+from tests.git.conftest import Repository, git, repository, web
+from tests.hub.conftest import NAME, hub, no_token
+from tests.hub.server import HubServer
 from tests.locking.conftest import locked_once, project, serving, wheel
 
-__all__ = ["locked_once", "project", "serving"]  # fixtures of another room
+__all__ = ["hub", "locked_once", "no_token", "project", "repository", "serving", "web"]  # fixtures of other rooms
 NAMES = ["component.engine", "component.kernels", "environment.runtime", "environment.build", "checkpoint.model"]
 DOWN = Indexes(index_urls=("http://127.0.0.1:1/simple",), timeout=2)
 
@@ -130,12 +132,9 @@ def test_platform_that_is_not_covered(project: Any, empty: Store) -> None:
     before = path.read_bytes()
     text = before.decode()
     assert "manylinux_2_17_x86_64" in text
-    kept = [block for block in text.split("\n\n") if True]
-    text = "\n\n".join(kept).replace("manylinux_2_17_x86_64", "manylinux_2_17_aarch64x")
+    text = text.replace("manylinux_2_17_x86_64", "manylinux_2_17_s390x")
     path.write_text(text)
     lock = project.path.read_text("utf-8")
-    import hashlib
-
     lock = lock.replace(hashlib.sha256(before).hexdigest(), hashlib.sha256(text.encode()).hexdigest())
     lock = lock.replace(f"size = {len(before)}", f"size = {len(text.encode())}")
     project.path.write_text(lock, "utf-8")
@@ -165,15 +164,57 @@ def test_reproduce_names_what_is_gone_before_it_builds(project: Any, empty: Stor
     assert not (empty.root / "entries").exists() or not any((empty.root / "entries").iterdir())
 
 
-def _git(folder: Path, *arguments: str) -> str:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    ran = subprocess.run(["git", *identity, *arguments], cwd=folder, capture_output=True, text=True, check=True)
-    return ran.stdout.strip()
+@pytest.fixture
+def afar(project: Any, web: Any, repository: Repository, hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> OpenedLock:
+    """The lock with its engine in a repository and its model on a hub, both on local servers."""
+    served = web()
+    repository.git("tag", "v1")
+    git("clone", "--quiet", "--bare", str(repository.path), str(served.folder / "kernel.git"), cwd=project.folder)
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    url = f"{served.url}/kernel.git"
+    version = '{ kind = "sdist", project = "engine", version = ">=1,<2" }'
+    project.edit(version, f'{{ kind = "git", url = "{url}", ref = "v1" }}')
+    opened = open_lock(project.path)
+    engine, *rest = opened.lock.components
+    (model,) = opened.lock.checkpoints
+    source = GitSource(url=url, commit=repository.head, tree=repository.tree)
+    held = HubSource(repository=NAME, revision=hub.repositories[NAME].refs["main"])
+    changed = {
+        "components": (engine.model_copy(update={"source": source}), *rest),
+        "checkpoints": (model.model_copy(update={"source": held, "conversion": None, "files": "unknown"}),),
+    }
+    return OpenedLock(opened.lock.model_copy(update=changed), opened.path)
 
 
-def test_patience_is_short() -> None:
-    """A doctor does not wait for minutes."""
-    from reproducer.fetch.probing import _QUICK
+def _afar(opened: OpenedLock, project: Any, store: Store) -> dict[str, Checked]:
+    made = Sources(opened, store, project.indexes, Silent(), offline=False).checks()
+    return {check.id.removeprefix("source."): check for check in made}
 
-    assert _QUICK.attempts <= 2
-    assert dataclasses.asdict(_QUICK) != dataclasses.asdict(Patience())
+
+def test_repository_and_hub(afar: OpenedLock, project: Any, empty: Store, hub: HubServer) -> None:
+    """A commit and a revision are asked for where the lock says; both gone are two failed needs (R7, R10)."""
+    made = _afar(afar, project, empty)
+    assert (made["component.engine"].status, made["component.engine"].needed) == ("passed", True)
+    assert made["checkpoint.model"].status == "passed"
+    engine, *rest = afar.lock.components
+    assert isinstance(engine.source, GitSource)
+    lost = engine.source.model_copy(update={"commit": "1" * 40})
+    lock = afar.lock.model_copy(update={"components": (engine.model_copy(update={"source": lost}), *rest)})
+    del hub.repositories[NAME]
+    made = _afar(OpenedLock(lock, afar.path), project, empty)
+    for name in ("component.engine", "checkpoint.model"):
+        assert (made[name].status, made[name].needed) == ("failed", True), name
+    assert "has no commit 111111111111" in made["component.engine"].reason
+    assert outcome(made.values()).exit_code == 65
+
+
+def test_tag_that_was_moved(afar: OpenedLock, project: Any, empty: Store, repository: Repository) -> None:
+    """A tag of the manifest that is another commit by now is told; the lock holds the commit and can be built (R1)."""
+    (bare,) = project.folder.parent.glob("web-*/kernel.git")
+    repository.commit({"kernel.py": "KERNEL = 2\n"})
+    repository.git("push", "--quiet", str(bare), "main")
+    repository.git("tag", "--force", "v1")
+    repository.git("push", "--quiet", "--force", str(bare), "v1")
+    made = _afar(afar, project, empty)["component.engine"]
+    assert (made.status, made.needed) == ("failed", False)
+    assert "the tag 'v1' was moved" in made.reason

@@ -5,6 +5,7 @@ that penny knows say which names there are, and a word that begins with a dash b
 """
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -180,4 +181,4 @@ def value_of(names: Names, name: str, words: Sequence[str]) -> ArgumentValue:
         number = float(text)
     except ValueError:
         return text
-    return number if repr(number) == text else text
+    return number if math.isfinite(number) and repr(number) == text else text

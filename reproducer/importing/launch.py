@@ -108,10 +108,7 @@ def _of_script(path: Path, text: str, folder: Path, asked: Asked) -> Command:
     reading = read_script(text, folder=folder, where=where, variables=asked.variables, name=str(path.absolute()))
     if not _must_run(reading):
         return _one(reading.found, asked, where)
-    stopped = reading.stopped
-    if stopped is not None and not any(each in text for each in (*_SERVERS, "python", "docker", "/", "$")):
-        raise NothingFoundError("no engine is started", where=where)
-    asked.accept(str(stopped))
+    asked.accept(str(reading.stopped or reading.other))
     from reproducer.importing.recording import record_script
 
     return _one(list(record_script(path, text, where=where, variables=asked.variables)), asked, where)
@@ -120,7 +117,7 @@ def _of_script(path: Path, text: str, folder: Path, asked: Asked) -> Command:
 def _must_run(reading: Reading) -> bool:
     """Whether reading alone does not tell which server is started."""
     if reading.stopped is None:
-        return False
+        return not reading.found and bool(reading.other)
     return not reading.found or any(each in reading.rest for each in _SERVERS)
 
 

@@ -67,7 +67,7 @@ class Paths:
         return self._text(name, value) if isinstance(value, str) else (value, "")
 
     def _text(self, name: str, text: str) -> tuple[str | None, str]:
-        if _PLACEHOLDER.search(text) and not _ours(text):
+        if not {*_PLACEHOLDER.findall(text)} <= {each.placeholder for each in self.models}:
             return None, "its braces read as a placeholder that nothing fills"
         for model in sorted(self.models, key=lambda each: -len(each.prefix)):
             if model.prefix and (
@@ -113,12 +113,6 @@ class Paths:
         if data is not None and is_secret("", data.decode("utf-8", "replace")):
             return None, "it looks as if it held a secret, and is not copied"
         return data, why
-
-
-def _ours(text: str) -> bool:
-    return all(
-        re.match(r"\{(?:checkpoint|component|file)\.|\{namespace\}", each) for each in _PLACEHOLDER.findall(text)
-    )
 
 
 def _within(text: str, prefix: str) -> bool:

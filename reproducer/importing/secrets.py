@@ -14,7 +14,7 @@ _LOOKS = (
     re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
     re.compile(r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12,}"),
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
+    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*"),
     re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@"),
 )
 _IN_JSON = re.compile(rf'(?i)"[^"]*(?:{_WORDS})"\s*:\s*"[^"]')

@@ -53,12 +53,14 @@ class Reading:
     Attributes:
         found: the launches, in order.
         stopped: where and why the pass ended before the script did; None where it read all of it.
-        notes: commands of the script that would have run and change nothing that is known here.
+        rest: the lines that were not read.
+        other: a command that would have run and might start a server of its own; empty where there is none.
     """
 
     found: list[Found] = field(default_factory=list)
     stopped: NotReadError | None = None
     rest: str = ""
+    other: str = ""
 
 
 def read_script(
@@ -234,6 +236,8 @@ class _Script:
             raise NotReadError(line.line, f"`{shown(argv[0])}` may start the server in a way of its own")
         else:
             told = self._told(words)[:200]
+            if argv[0] not in _LOOKING:
+                self.reading.other = self.reading.other or f"line {line.line}: `{told}` may start the server"
             self._note(line, told, "another command of the script; it was not run")
 
     def _argv(self, words: list[Word]) -> tuple[list[str], list[NotReadError]]:

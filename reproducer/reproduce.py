@@ -61,8 +61,8 @@ class Places:
 class Adoption:
     """Where the runtime of a frozen lock lies: its interpreter, and the folders of its checkpoints by role."""
 
-    python: Path | None
-    folders: Mapping[str, Path]
+    python: Path | None = None
+    folders: Mapping[str, Path] | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,17 @@ class Reproduction:
     verdict: Verdict
     bundle: Path
     steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a runtime is made from."""
+
+    opened: OpenedLock
+    places: Places
+    reporter: "Reporter"
+    accepted: Literal["asked", "--yes"]
+    offline: bool
 
 
 @dataclass
@@ -123,10 +134,11 @@ def reproduce(
     pinned = opened.check_files()
     walk.ended("lock", since, f"{opened.digest[:12]}, {pinned} pinned files are what it says", reused=True)
 
+    work = _Work(opened, places, reporter, accepted, offline)
     if opened.lock.adopted is not None:
-        runtime = _adopted(walk, opened, places, reporter, accepted, adoption, offline=offline)
+        runtime = _adopted(walk, work, adoption or Adoption())
     else:
-        runtime = _built(walk, opened, places, indexes, reporter, accepted, offline=offline)
+        runtime = _built(walk, work, indexes)
     receipt = runtime.receipt
 
     since = time.monotonic()
@@ -162,23 +174,15 @@ def reproduce(
     return Reproduction(verdict, bundle, tuple(walk.steps))
 
 
-def _built(
-    walk: _Walk,
-    opened: OpenedLock,
-    places: Places,
-    indexes: "Indexes",
-    reporter: "Reporter",
-    accepted: Literal["asked", "--yes"],
-    *,
-    offline: bool,
-) -> "Runtime":
+def _built(walk: _Walk, work: _Work, indexes: "Indexes") -> "Runtime":
     """The runtime, fetched and built."""
     since = time.monotonic()
-    fetched = fetch(opened, places.store, indexes=indexes, reporter=reporter, offline=offline)
+    store, reporter = work.places.store, work.reporter
+    fetched = fetch(work.opened, store, indexes=indexes, reporter=reporter, offline=work.offline)
     detail = f"{len(fetched.artefacts)} files, {fetched.downloaded / 1e6:.0f} MB new, {fetched.reused} from the store"
     walk.ended("fetch", since, detail, reused=fetched.downloaded == 0)
     since = time.monotonic()
-    runtime = build(opened, places.store, fetched, reporter=reporter, accepted=accepted, offline=offline)
+    runtime = build(work.opened, store, fetched, reporter=reporter, accepted=work.accepted, offline=work.offline)
     receipt = runtime.receipt
     what = "files" if runtime.components else "wheels"
     detail = f"{len(receipt.outputs)} {what} {receipt.level}, {len(receipt.packages)} packages"
@@ -186,28 +190,19 @@ def _built(
     return runtime
 
 
-def _adopted(
-    walk: _Walk,
-    opened: OpenedLock,
-    places: Places,
-    reporter: "Reporter",
-    accepted: Literal["asked", "--yes"],
-    adoption: "Adoption | None",
-    *,
-    offline: bool,
-) -> "Runtime":
+def _adopted(walk: _Walk, work: _Work, adoption: Adoption) -> "Runtime":
     """The runtime of a frozen lock: nothing is fetched or built, and the step says so."""
     from reproducer.freeze.adopting import adopt
 
     since = time.monotonic()
     runtime = adopt(
-        opened,
-        places.store,
-        reporter=reporter,
-        accepted=accepted,
-        python=adoption.python if adoption is not None else None,
-        folders=adoption.folders if adoption is not None else None,
-        offline=offline,
+        work.opened,
+        work.places.store,
+        reporter=work.reporter,
+        accepted=work.accepted,
+        python=adoption.python,
+        folders=adoption.folders,
+        offline=work.offline,
     )
     found = runtime.receipt.adopted
     detail = f"adopted and not rebuilt: {found.distributions if found else 0} distributions are what was frozen"

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from reproducer.documents.lock import EngineKind
-    from reproducer.freeze.freezing import Asked, Frozen
+    from reproducer.freeze.freezing import Frozen
+    from reproducer.freeze.notes import Asked
 
 FROZEN_LOCK = Path("frozen.lock.toml")
 _ENGINES = ("sglang", "vllm", "openai")
@@ -55,8 +56,8 @@ def freeze(
     """Write a lock of what is installed and running now."""
     from reproducer.cli.checkpoints import named_folders
     from reproducer.freeze.found import address_of, find, is_here
-    from reproducer.freeze.freezing import Asked
     from reproducer.freeze.freezing import freeze as take
+    from reproducer.freeze.notes import Asked
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     if url is None and pid is None:
@@ -169,7 +170,7 @@ def _elsewhere(front: Front, asked: "Asked", engine: str) -> None:
         UsageError: no such engine.
         NotCheckedError: it tells nothing.
     """
-    from reproducer.freeze.freezing import remote
+    from reproducer.freeze.serving import remote
 
     if engine not in _ENGINES:
         raise UsageError(f"there is no engine {engine!r}", todo=f"name one of {', '.join(_ENGINES)}")

@@ -46,10 +46,10 @@ def reproduce(
     verbose: VerboseOption = False,
 ) -> None:
     """Fetch, build, launch, qualify, verify and attest: all of it, resumed where it stopped."""
+    from reproducer.cli.checkpoints import named_folders
     from reproducer.cli.show import reproduction_table, step_line
     from reproducer.documents.opened import open_lock
     from reproducer.fetch.indexes import Indexes
-    from reproducer.cli.checkpoints import named_folders
     from reproducer.reproduce import Adoption, Places
     from reproducer.reproduce import reproduce as walk
 

@@ -61,7 +61,7 @@ class Distribution(Part):
 
     Attributes:
         record_sha256: digest over its RECORD: every file by path and digest, without those that say where or by whom it
-            was installed (scripts, INSTALLER, REQUESTED, direct_url.json, compiled modules). `unknown` without a RECORD.
+            was installed (scripts, INSTALLER, REQUESTED, direct_url.json, compiled modules); `unknown` without one.
         files: how many files that are.
         drifted: files that are not what the RECORD says; None where all are.
         origin: None where it came from an index.
@@ -134,7 +134,7 @@ class Gpu(Part):
 
 
 class Observation(Document):
-    """What was seen of a running server and its machine, format `penny-observation/1`; a record, which nothing enforces.
+    """What was seen of a running server and its machine, format `penny-observation/1`; a record that nothing enforces.
 
     Attributes:
         engine_version: what the server itself says it is.

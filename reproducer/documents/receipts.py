@@ -144,14 +144,16 @@ class BuildReceipt(ReceiptBase):
         level: the lowest level that any output reached.
         python: full version of the interpreter the runtime runs in.
         accepted: that running other people's code was accepted, and how.
+        runtime: the installed runtime; None where the build failed before there was one.
         adopted: for a runtime that was not built; its level is `none`.
+        failure: which component failed, and how; None of a build that came to its end.
     """
 
     kind: Literal["build"] = "build"
     level: Level
     outputs: tuple[BuiltOutput, ...]
     packages: tuple[InstalledPackage, ...]
-    runtime: TreeDigest
+    runtime: TreeDigest | None = None
     checkpoints: dict[Slug, TreeDigest]
     python: Text
     installer: Text
@@ -159,11 +161,12 @@ class BuildReceipt(ReceiptBase):
     host: HostFacts
     accepted: Literal["asked", "--yes"]
     adopted: AdoptedRuntime | None = None
+    failure: Difference | None = None
 
     @property
     def is_the_locks(self) -> bool:
-        """Whether the runtime is the lock's: built with its content, or adopted and verified; any other is another one."""
-        return self.adopted is not None or is_enough(self.level)
+        """Whether the runtime is the lock's: built with its content, or adopted and found to be what was frozen."""
+        return self.failure is None and (self.adopted is not None or is_enough(self.level))
 
 
 class EffectiveValue(Part):
@@ -273,6 +276,26 @@ class ThresholdResult(Part):
     passed: bool
 
 
+class GpuConditions(Part):
+    """One GPU while samples were taken, read again and again; what its driver did not say is None or `unknown`.
+
+    Attributes:
+        power_requested_w: lowest and highest limit that was set.
+        power_enforced_w: lowest and highest limit that held.
+        reasons: everything that kept its clocks below the highest at some reading.
+        readings: how many there were.
+    """
+
+    name: Text
+    driver: Text
+    compute_capability: Text
+    memory_bytes: Size | None = None
+    power_requested_w: tuple[float, float] | None = None
+    power_enforced_w: tuple[float, float] | None = None
+    reasons: tuple[Text, ...] | None = None
+    readings: Size
+
+
 class Conditions(Part):
     """Under which conditions a measure ran.
 
@@ -280,12 +303,14 @@ class Conditions(Part):
         load_average: one-minute load average before and after.
         other_cpu_percent: processor time used by processes that are neither the server nor penny, in percent of one
             processor; None where it could not be read.
+        gpus: every GPU that the driver shows; None where there is none.
     """
 
     host: HostFacts
     load_average: tuple[float, float]
     other_cpu_percent: float | None = None
     cache_state: Text
+    gpus: tuple[GpuConditions, ...] | None = None
 
 
 class MeasureReceipt(ReceiptBase):

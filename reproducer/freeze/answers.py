@@ -1,4 +1,4 @@
-"""What a live server tells about itself: bounded in size and time, and nothing of it is believed that is not a table."""
+"""What a live server tells about itself: bounded in size and time, and nothing is believed that is no table."""
 
 import contextlib
 import http.client

@@ -1,6 +1,7 @@
 """Where a distribution came from, and what lies in the folder that its code is read from.
 
-The commit is that of the folder the running code is read from. What a label, a tag or a version says of it is not asked.
+The commit is that of the folder which the running code is read from. What a label, a tag or a version says of it is
+not asked.
 """
 
 import re

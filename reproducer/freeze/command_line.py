@@ -113,7 +113,7 @@ def _typed(argument: Argument | None, text: str) -> ArgumentValue:
     """A number as a number where writing it out again gives the same word."""
     if argument is None or argument.kind not in ("integer", "float", "other"):
         return text
-    kinds: tuple[type[int] | type[float], ...] = (int,) if argument.kind != "float" else (int, float)
+    kinds: tuple[type[int | float], ...] = (int,) if argument.kind != "float" else (int, float)
     for kind in kinds:
         try:
             value = kind(text)

@@ -1,4 +1,4 @@
-"""The process of a running server as the kernel shows it: read once, bounded, and proven to be the same one at the end."""
+"""The process of a running server as the kernel shows it: read once, bounded, and the same one at the end."""
 
 import ipaddress
 import os

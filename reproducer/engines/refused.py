@@ -16,6 +16,7 @@ REFUSED: Mapping[EngineKind, Mapping[str, str]] = {
         "api-key": _SECRET,
         "config": _FILE,
         "grpc": _ELSEWHERE,
+        "grpc-port": _ELSEWHERE,
         "headless": _HEADLESS,
         "host": _CHOSEN,
         "port": _CHOSEN,

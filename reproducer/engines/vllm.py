@@ -17,7 +17,6 @@ from reproducer.engines.seen import NAME, Seen, scalar
 
 DETAILS = "enable-prompt-tokens-details"
 _DEV_MODE = "VLLM_SERVER_DEV_MODE"
-_LOGPROBS = "max-logprobs"
 
 # Arguments whose effect is not on what is computed or kept; every other one is checked.
 OPERATIONAL = frozenset(
@@ -33,6 +32,33 @@ OPERATIONAL = frozenset(
         "log-level",
         "max-log-len",
         "uvicorn-log-level",
+    }
+)
+# Arguments of the front end, which stand in no configuration: only the log tells those that are not at their defaults.
+FRONT_END = frozenset(
+    {
+        "chat_template",
+        "chat_template_content_format",
+        "default_chat_template_kwargs",
+        "enable_auto_tool_choice",
+        "enable_force_include_usage",
+        "enable_per_request_metrics",
+        "enable_prompt_tokens_details",
+        "enable_server_load_tracking",
+        "enable_tokenizer_info_endpoint",
+        "exclude_tools_when_tool_choice_none",
+        "fingerprint_mode",
+        "fingerprint_value",
+        "lora_modules",
+        "middleware",
+        "response_role",
+        "return_tokens_as_token_ids",
+        "tokens_only",
+        "tool_call_parser",
+        "tool_parser_plugin",
+        "tool_server",
+        "tool_strict_level",
+        "trust_request_chat_template",
     }
 )
 # Where each part of `/server_info` stands; the first one that has a name counts.
@@ -56,7 +82,6 @@ _PARSERS = ("reasoning_parser", "tool_call_parser")
 _NONE = "none"
 _HALF = ("bfloat16", "float16")
 _COUNTED = ("decode.single/1", "decode.concurrent/1", "prefill.cold/1", "prefix.reuse/1")
-_DEFAULT_LOGPROBS = 20
 
 
 class VLLM(Engine):
@@ -64,7 +89,7 @@ class VLLM(Engine):
 
     kind = "vllm"
     info_endpoint = "/server_info?config_format=json"
-    info_hint = f"set {_DEV_MODE} to 1 in launch.environment: without it the server does not tell them"
+    info_hint = f"set {_DEV_MODE} to 1 in launch.environment, and have pip in the runtime: packages are listed with it"
     ready_endpoint = "/health"
     speech = "openai"
     machine_resolved = frozenset(
@@ -133,9 +158,8 @@ class VLLM(Engine):
         seen = Seen(values or {})
         config = _table(server_info, "vllm_config")
         log = vllm_log.read(log_text)
-        for name, value in log.given.items():
-            if name.replace("_", "-") not in REFUSED["vllm"]:
-                seen.put(name, value, "start-up log")
+        for name in sorted(FRONT_END & log.given.keys()):
+            seen.put(name, log.given[name], "start-up log")
         _configured(seen, config)
         if log.says_given:
             seen.put("tool_call_parser", log.given.get("tool_call_parser") or _NONE, "start-up log")

@@ -102,7 +102,8 @@ def _table(supervised: Supervised, plan: Plan, port: int, endpoint: str) -> dict
         return None
     if status != http.HTTPStatus.OK:
         why = f"status {status}" if status else "no answer"
-        raise NotCheckedError("the server does not tell its effective values", where=where, why=why)
+        todo = plan.engine.info_hint
+        raise NotCheckedError("the server does not tell its effective values", where=where, why=why, todo=todo)
     try:
         info = parse_json(body, where=where, limit=_LARGEST_ANSWER)
     except InvalidDocumentError as error:

@@ -8,6 +8,7 @@ here comes with the precedence of a command line, above any file of a repository
 
 import contextlib
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -241,9 +242,9 @@ def start(
     allowed = ":".join(transports)
     settings = [*_CONFIGURED, *(_of_person(folder) if allowed and allowed != ":".join(LOCAL) else ())]
     options = [] if git_dir is None else [f"--git-dir={git_dir}"]
-    command = ["env", *_unset(), "git", "--no-pager", "--literal-pathspecs", *options, *arguments]
     # No protocol may have an empty list: git then takes the list for not there.
     environment = {**_SET, **_as_variables(settings), "GIT_ALLOW_PROTOCOL": allowed or "none", **(variables or {})}
+    command = ["env", *_unset(environment), "git", "--no-pager", "--literal-pathspecs", *options, *arguments]
     return _program(folder).execute(
         command,
         as_process=True,
@@ -274,19 +275,19 @@ def stop(process: Any) -> None:
 def _program(folder: Path) -> "Git":
     """GitPython's front for the git on PATH."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+    if shutil.which("git") is None:
+        raise NotCheckedError("there is no git on this machine", todo="install git")
     from git import Git
-    from git.exc import GitCommandNotFound
 
-    try:
-        _ = Git(folder).version_info
-    except (GitCommandNotFound, OSError) as error:
-        raise NotCheckedError("there is no git on this machine", why=str(error), todo="install git") from error
     return Git(folder)
 
 
-def _unset() -> list[str]:
-    """Options of `env` that take away every variable which is not listed here; names only, so nothing is shown."""
-    return [option for name in os.environ if name not in _KEPT for option in ("-u", name)]
+def _unset(ours: Mapping[str, str]) -> list[str]:
+    """Options of `env` that take away every variable of the caller but the listed ones and those that we set.
+
+    They hold names only: what stands on a command line is seen by every user of the machine.
+    """
+    return [option for name in os.environ if name not in _KEPT and name not in ours for option in ("-u", name)]
 
 
 def _as_variables(settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -301,7 +302,7 @@ def _of_person(folder: Path) -> list[tuple[str, str]]:
     """What the person's own configuration says about reaching servers."""
     found: list[tuple[str, str]] = []
     for scope in ("--system", "--global"):
-        command = ["env", *_unset(), "git", "config", scope, "--includes", "--null", "--get-regexp", _OF_A_PERSON]
+        command = ["env", *_unset({}), "git", "config", scope, "--includes", "--null", "--get-regexp", _OF_A_PERSON]
         process = _program(folder).execute(command, as_process=True, start_new_session=True)
         try:
             out = process.stdout.read(LONGEST_OUTPUT)

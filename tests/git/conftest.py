@@ -247,7 +247,7 @@ class _Backend(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         server: Any = self.server
         server.asked.append(self.path)
-        wanted = server.password and "Basic " + base64.b64encode(server.password.encode()).decode()
+        wanted = server.person and "Basic " + base64.b64encode(server.person.encode()).decode()
         if wanted and self.headers.get("Authorization") != wanted:
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="git"')
@@ -300,15 +300,15 @@ Serve = Callable[..., Server]
 
 @pytest.fixture
 def web(tmp_path: Path) -> Iterator[Serve]:
-    """Starts web servers of repositories: `web(password="user:word")`, `web(dumb=True)` for plain files."""
+    """Starts web servers of repositories: `web(person="user:word")`, `web(dumb=True)` for plain files."""
     servers: list[ThreadingHTTPServer] = []
 
-    def start(*, password: str = "", dumb: bool = False) -> Server:
+    def start(*, person: str = "", dumb: bool = False) -> Server:
         folder = tmp_path / f"web-{len(servers)}"
         folder.mkdir()
         handler: Any = partial(_Dumb, directory=str(folder)) if dumb else _Backend
         server: Any = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        server.folder, server.password, server.asked = folder, password, []
+        server.folder, server.person, server.asked = folder, person, []
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         servers.append(server)

@@ -50,7 +50,7 @@ def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dic
     subjects = [
         _subject(INDEX, index_sha256),
         _subject("lock", receipt.lock_digest),
-        _subject("runtime", receipt.runtime.sha256),
+        *([] if receipt.runtime is None else [_subject("runtime", receipt.runtime.sha256)]),
         _receipt_subject(receipt),
         *(_subject(_output_name(lock, output), output.sha256) for output in receipt.outputs),
     ]
@@ -83,7 +83,8 @@ def build_statement(lock: Lock, receipt: BuildReceipt, index_sha256: str) -> dic
 
 def qualification_statement(lock: Lock, receipts: tuple[AnyReceipt, ...], index_sha256: str) -> dict[str, Any]:
     """What was measured, against which bounds; subjects are the index, the lock, every runtime and every receipt."""
-    runtimes = sorted({receipt.runtime.sha256 for receipt in receipts if isinstance(receipt, BuildReceipt)})
+    builds = [receipt for receipt in receipts if isinstance(receipt, BuildReceipt)]
+    runtimes = sorted({receipt.runtime.sha256 for receipt in builds if receipt.runtime is not None})
     subjects = [
         _subject(INDEX, index_sha256),
         _subject("lock", lock.digest),
@@ -137,6 +138,8 @@ def _byproduct(lock: Lock, receipt: BuildReceipt) -> dict[str, Any]:
     outputs = [{"filename": _output_name(lock, output), "level": output.level} for output in receipt.outputs]
     checkpoints = {name: tree.sha256 for name, tree in receipt.checkpoints.items()}
     descriptor["annotations"] = {"level": receipt.level, "outputs": outputs, "checkpoints": checkpoints}
+    if receipt.failure is not None:
+        descriptor["annotations"]["failure"] = receipt.failure.model_dump(mode="json", exclude_none=True)
     return descriptor
 
 

@@ -10,14 +10,15 @@ from packaging.utils import parse_wheel_filename
 
 from reproducer import __version__
 from reproducer.build.architectures import contradiction, of_wheel
+from reproducer.build.component import BuiltWheel
 from reproducer.build.environment import Wheel, installer
+from reproducer.build.failure import failed_build, said
 from reproducer.build.file_levels import compare_files, with_second
 from reproducer.build.isolation import LOCALE, UMASK, weakest
 from reproducer.build.products import Product, Workshop, content_of, isolation_of
 from reproducer.build.wheel_content import (
     WheelContent,
     compare_output,
-    compare_wheels,
     parse_members,
     read_wheel,
 )
@@ -37,9 +38,10 @@ from reproducer.documents.receipts import (
     lowest,
 )
 from reproducer.documents.sources import Artefact
-from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError, RebuildError
 from reproducer.host import host_facts, host_platform
 from reproducer.ledger import Ledger
+from reproducer.rebuild.compare import compare_artefacts
 from reproducer.store.hashing import tree_digest
 
 if TYPE_CHECKING:
@@ -86,8 +88,9 @@ def build(
 ) -> Runtime:
     """Build the runtime of a lock, or take it from the store after hashing every file again.
 
-    A wheel that is not what the lock expects is no exception: the receipt carries the level it reached and every
-    difference. A checkpoint that is not what the lock expects is one, for its files are inputs of the server.
+    A build that fails leaves a receipt in the ledger that says so. A wheel that is not what the lock expects is no
+    exception: the receipt carries the level it reached and every difference. A checkpoint that is not what the lock
+    expects is one, for its files are inputs of the server.
 
     Args:
         opened: the lock.
@@ -104,6 +107,44 @@ def build(
         UnsafeInputError: an archive, patch or checkpoint does what it must not.
         NotCheckedError: another platform, no such interpreter, a full disk.
     """
+    done = _Done()
+    try:
+        return _build(opened, store, fetched, done, reporter=reporter, accepted=accepted, again=again, offline=offline)
+    except RebuildError as error:
+        receipt = failed_build(
+            opened.digest,
+            done.at,
+            error,
+            outputs=done.outputs,
+            isolation=_isolation(done.products, opened.lock.build.source_date_epoch),
+            store=store.root,
+            accepted=accepted,
+        )
+        path = Ledger.of(store.root, opened.digest).add(receipt)
+        reporter.note(f"the failure is recorded in {path}; `penny attest --builds` signs it")
+        raise
+
+
+@dataclass
+class _Done:
+    """How far a build came, for the receipt of one that fails."""
+
+    at: str = RUNTIME_ENVIRONMENT
+    outputs: list[BuiltOutput] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
+
+
+def _build(
+    opened: OpenedLock,
+    store: "Store",
+    fetched: Chosen,
+    done: _Done,
+    *,
+    reporter: "Reporter",
+    accepted: Literal["asked", "--yes"],
+    again: bool,
+    offline: bool,
+) -> Runtime:
     lock = opened.lock
     if lock.platform != host_platform():
         raise NotCheckedError(
@@ -111,12 +152,12 @@ def build(
         )
     refuse_unknown(lock)
     workshop = Workshop(store, lock.platform, lock.toolchain, lock.build, opened.read, reporter, offline)
-    outputs: list[BuiltOutput] = []
+    outputs, products = done.outputs, done.products
     built: list[Wheel] = []
-    products: list[Product] = []
     folders: dict[str, Path] = {}
     levels: list[Level] = []
     for component in lock.components:
+        done.at = component.name
         named = component.build_environment
         tools = () if named is None else _environment(fetched, named, opened)
         if component.kind != "wheel":
@@ -133,21 +174,20 @@ def build(
         if component.name == lock.engine.component and is_enough(output.level):
             _check_arguments(opened, content)
         if again:
-            second = workshop.build_again(
-                component, tools, lambda other: read_wheel(other.path, build_paths=[other.built_in])
-            )
-            output = _with_second(output, content, second)
+            output = _built_again(workshop, component, tools, output, wheel)
         outputs.append(output)
         levels.append(output.level)
         built.append(Wheel(wheel.path, wheel.path.name, content.sha256))
         products.append(product)
         tell = reporter.detail if product.reused and output.level == "bytes-identical" else reporter.note
         tell(f"{component.name}: {wheel.path.name} is {output.level} with the lock")
+    done.at = RUNTIME_ENVIRONMENT
     packages = _environment(fetched, RUNTIME_ENVIRONMENT, opened)
     environment = workshop.environment(RUNTIME_ENVIRONMENT, packages, built=built, compiled=True)
     checkpoints: dict[str, Path] = {}
     trees: dict[str, TreeDigest] = {}
     for checkpoint in lock.checkpoints:
+        done.at = checkpoint.name
         converting = checkpoint.conversion
         tools = () if converting is None else _environment(fetched, converting.environment, opened)
         product, made = workshop.checkpoint(checkpoint, tools)
@@ -254,7 +294,10 @@ def _files(
     product, made = workshop.files(component, tools)
     level, outputs = compare_files(component, made.outputs)
     if again:
-        outputs = with_second(outputs, made.outputs, workshop.build_files_again(component, tools))
+        try:
+            outputs = with_second(outputs, made.outputs, workshop.build_files_again(component, tools))
+        except RebuildError as error:
+            outputs = tuple(_failed_again(each, error, workshop.store.root) for each in outputs)
         level = lowest((level, *(each.level for each in outputs)))
     return product, made.folder, level, outputs
 
@@ -274,16 +317,33 @@ def _check_arguments(opened: OpenedLock, content: WheelContent) -> None:
         )
 
 
-def _with_second(output: BuiltOutput, first: WheelContent, second: WheelContent) -> BuiltOutput:
+def _built_again(
+    workshop: Workshop, component: Component, tools: Sequence[Artefact], output: BuiltOutput, first: BuiltWheel
+) -> BuiltOutput:
     """An output after a second build: its level is no higher than the one between the two builds."""
-    level, differences = compare_wheels(first, second)
+    try:
+        again = workshop.build_again(
+            component,
+            tools,
+            lambda second: compare_artefacts(
+                first.path, second.path, build_paths=list(dict.fromkeys([first.built_in, second.built_in]))
+            ),
+        )
+    except RebuildError as error:
+        return _failed_again(output, error, workshop.store.root)
     told = tuple(
         each.model_copy(update={"where": f"second build: {each.where}", "reason": each.reason or "not the same again"})
-        for each in differences
+        for each in again.differences
     )
     return output.model_copy(
-        update={"level": lowest((output.level, level)), "differences": (*output.differences, *told)}
+        update={"level": lowest((output.level, again.level)), "differences": (*output.differences, *told)}
     )
+
+
+def _failed_again(output: BuiltOutput, error: RebuildError, store: Path) -> BuiltOutput:
+    """An output whose second build failed: it cannot be had again."""
+    failure = Difference(where="second build", reason=said(error, store))
+    return output.model_copy(update={"level": "none", "differences": (*output.differences, failure)})
 
 
 def _installed(packages: Sequence[Artefact], built: Sequence[Wheel]) -> tuple[InstalledPackage, ...]:

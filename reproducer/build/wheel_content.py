@@ -304,7 +304,7 @@ def _by_member(
             found.append(Difference(where=path, expected=_as_text(before), reason="a missing member"))
         elif before is not None and after is not None and before.sha256 != after.sha256:
             old, new = texts.get(path), got.texts.get(path)
-            reason = _line_difference(old, new) if old is not None and new is not None else _guess(before, new)
+            reason = line_difference(old, new) if old is not None and new is not None else _guess(before, new)
             found.append(Difference(where=path, expected=_as_text(before), got=_as_text(after), reason=reason))
     return tuple(found)
 
@@ -313,7 +313,7 @@ def _as_text(member: FileReference) -> str:
     return f"sha256 {member.sha256}, {member.size} bytes"
 
 
-def _line_difference(old: str, new: str) -> str:
+def line_difference(old: str, new: str) -> str:
     """Extra and missing lines between two short texts."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > _MOST_LINES_COMPARED:

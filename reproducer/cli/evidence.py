@@ -71,6 +71,9 @@ def attest(
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
     evidence: Annotated[Path, typer.Option("--evidence", help="Folder in which bundles lie.")] = EVIDENCE,
+    builds: Annotated[
+        bool, typer.Option("--builds", help="Sign every build receipt alone, those of failed builds too.")
+    ] = False,
     keys: KeyFolderOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -87,7 +90,7 @@ def attest(
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
     opened.check_files()
-    receipts = _newest(opened, store)
+    receipts = _builds(opened, store) if builds else _newest(opened, store)
     checks = verify_receipts(opened, receipts)
     key = signing_key(keys)
     folder = bundle_folder(evidence, opened, receipts)
@@ -157,6 +160,14 @@ def _verdict(
     opened.check_files()
     receipts = Ledger(bundle).receipts() if bundle is not None else _newest(opened, store)
     return Verdict(checks=verify_receipts(opened, receipts))
+
+
+def _builds(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
+    """Every build receipt of a lock."""
+    ledger = ledger_of(open_store(store), opened)
+    if found := ledger.builds():
+        return found
+    raise UsageError("there is no build receipt of this lock", where=str(ledger.folder), todo="run `penny build`")
 
 
 def _newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":

@@ -1,6 +1,5 @@
 """Why two files are not the same bytes, in words: what a person would look for first, by name."""
 
-import difflib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -13,13 +12,13 @@ from reproducer.binaries.elf import Elf, Section, is_debug, is_elf, read_elf
 from reproducer.binaries.fatbin import SECTIONS, device_code, in_order
 from reproducer.binaries.reading import MalformedError, Window
 from reproducer.binaries.volatile import Volatile
+from reproducer.build.wheel_content import line_difference
 from reproducer.documents.base import shown
 from reproducer.documents.receipts import Difference
 
 _LARGEST_SEARCHED = 64 << 20
 _LARGEST_TEXT = 1 << 20
 _MOST_NAMED = 6
-_MOST_LINES = 2000
 _TEXTS = re.compile(rb"[\x20-\x7e]{6,}")
 _VERSION = re.compile(rb"\d+\.\d+")
 _OBJECT = 1
@@ -29,7 +28,7 @@ def explain(where: str, first: Window, second: Window, *, build_paths: Sequence[
     """What differs between two files that are not the same bytes; at least one difference.
 
     Args:
-        where: their name; each difference stands at `name: aspect`.
+        where: their name; each difference stands there or at `name: aspect`.
         first: the one before.
         second: the one after.
         build_paths: folders they were built in.
@@ -176,21 +175,15 @@ def _plain(first: Window, second: Window, build_paths: Sequence[Path]) -> Iterat
     if any(b"\0" in each for each in data):
         return
     try:
-        lines = [each.decode("utf-8").splitlines() for each in data]
+        before, after = (each.decode("utf-8") for each in data)
     except UnicodeDecodeError:
         return
-    if max(map(len, lines)) > _MOST_LINES:
-        yield Difference(where="lines", expected=str(len(lines[0])), got=str(len(lines[1])))
+    if before == after:
         return
-    if sorted(lines[0]) == sorted(lines[1]) and lines[0] != lines[1]:
-        yield Difference(where="lines", reason="the same lines in another order")
-        return
-    changed = [
-        line for line in difflib.unified_diff(lines[0], lines[1], lineterm="", n=0) if line[:3] not in ("---", "+++")
-    ]
-    changed = [line for line in changed if line[:1] in "+-"]
-    if changed:
-        yield Difference(where="lines", reason=_named([f"{line[0]} {shown(line[1:])}" for line in changed]))
+    if sorted(before.splitlines()) == sorted(after.splitlines()):
+        yield Difference(where="", reason="the same lines in another order")
+    else:
+        yield Difference(where="", reason=line_difference(before, after))
 
 
 def _sides(where: str, expected: str, got: str) -> Difference:

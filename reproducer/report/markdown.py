@@ -183,6 +183,8 @@ def _expected(check: Check) -> str:
 def _runtime(builds: list[BuildReceipt], launches: list[LaunchReceipt]) -> list[str]:
     lines = ["## Runtime"]
     for build in builds:
+        if build.failure is not None:
+            lines += ["", f"The build of {plain(build.failure.where)} failed: {plain(build.failure.reason)}"]
         rows = [
             (plain(each.component), code(each.filename), each.level, code(each.sha256[:12])) for each in build.outputs
         ]
@@ -229,7 +231,33 @@ def _conditions(builds: list[BuildReceipt], measures: list[MeasureReceipt]) -> l
     if measures:
         header = ("measure", "load before", "load after", "other processes", "warm-up", "cache state")
         lines += ["", *table(header, [_condition(receipt) for receipt in measures])]
+    if gpus := [row for receipt in measures for row in _gpus(receipt)]:
+        columns = ("measure", "GPU", "driver", "limit set", "limit that held", "clocks held back by", "readings")
+        lines += ["", *table(columns, gpus)]
     return lines
+
+
+def _gpus(receipt: MeasureReceipt) -> list[tuple[str, ...]]:
+    """The GPUs of one measure, a row each."""
+    return [
+        (
+            code(receipt.measure),
+            plain(gpu.name),
+            plain(gpu.driver),
+            _watts(gpu.power_requested_w),
+            _watts(gpu.power_enforced_w),
+            "unknown" if gpu.reasons is None else plain(", ".join(gpu.reasons) or "nothing"),
+            str(gpu.readings),
+        )
+        for gpu in receipt.conditions.gpus or ()
+    ]
+
+
+def _watts(limits: tuple[float, float] | None) -> str:
+    if limits is None:
+        return "unknown"
+    low, high = limits
+    return f"{number(low)} W" if low == high else f"{number(low)} to {number(high)} W"
 
 
 def _condition(receipt: MeasureReceipt) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ def rebuild_checks(evidence: Evidence) -> Iterator[Check]:
         yield check("build", "rebuild", ["there is no build receipt"])
     for digest, receipt in evidence.builds.items():
         suffix = f"[{digest[:12]}]" if len(evidence.builds) > 1 else ""
+        if receipt.failure is not None:
+            yield check(f"build{suffix}", "rebuild", [f"{receipt.failure.where}: {receipt.failure.reason}"])
+            continue
         if evidence.lock.adopted is not None or receipt.adopted is not None:
             yield _adopted(evidence.lock, receipt, suffix)
         if evidence.lock.adopted is not None:

@@ -14,19 +14,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
+from reproducer.attest.bundle import write_bundle
+from reproducer.attest.keys import signing_key
 from reproducer.build import Runtime, build
+from reproducer.build.failure import said
 from reproducer.build.wheel_content import read_wheel, render_members
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.sources import Artefact
-from reproducer.errors import DriftError, NotCheckedError, RebuildError
+from reproducer.errors import DriftError, NotCheckedError, Outcome, RebuildError
 from reproducer.host import host_platform
 from reproducer.ledger import Ledger
 from reproducer.progress import Silent
 from reproducer.store import Store
+from reproducer.verify.bundle import verify_bundle
+from reproducer.verify.receipts import verify_receipts
 
 MINOR = f"{sys.version_info.major}.{sys.version_info.minor}"
 SCRIPT = b"import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2] + '/config.json')\n"
@@ -350,6 +356,8 @@ from reproducer.documents.sources import Artefact
 from reproducer.documents.opened import OpenedLock
 from reproducer.progress import Silent
 from reproducer.store import Store
+from reproducer.verify.bundle import verify_bundle
+from reproducer.verify.receipts import verify_receipts
 folder = Path({str(small.folder)!r})
 opened = OpenedLock(Lock.from_json(Path({str(lock)!r}).read_text(), where="lock"), folder / "penny.lock.toml")
 chosen = {{name: [Artefact(**each) for each in wheels] for name, wheels in json.loads({json.dumps(chosen)!r}).items()}}
@@ -383,3 +391,61 @@ def _processes(text: str) -> list[str]:
         if text in line and int(entry.name) != os.getpid():
             found.append(line)
     return found
+
+
+FAILS = "def before(): raise SystemExit('no such thing in ' + __file__)\ndef made(): return ''\n"
+
+
+def test_a_failure_is_recorded(project: Callable[..., Project]) -> None:
+    """A build that fails leaves a receipt of level none: which component failed and how, without a folder."""
+    small = project(FAILS)
+    notes = Notes()
+    with pytest.raises(RebuildError, match="failed with"):
+        small.build(notes=notes)
+    opened = small.opened()
+    ledger = Ledger.of(small.store.root, opened.digest)
+    (receipt,) = ledger.builds()
+    assert (receipt.level, receipt.outputs, receipt.runtime) == ("none", (), None)
+    assert receipt.failure is not None
+    assert receipt.failure.where == "tiny"
+    assert "no such thing in " in receipt.failure.reason
+    error = RebuildError("failed", why=f"no {small.store.root}/work/x")
+    assert said(error, small.store.root) == "failed (no {store}/work/x)"
+    assert said(RebuildError("failed", why="no /home/somebody/x"), small.store.root) == "failed"
+    assert str(small.folder) not in receipt.canonical().decode()
+    assert not receipt.is_the_locks
+    assert any("penny attest --builds" in note for note in notes.notes)
+    check = next(each for each in verify_receipts(opened, (receipt,)) if each.id == "build")
+    assert (check.status, check.reason.startswith("tiny: ")) == ("failed", True)
+
+
+def test_a_failure_is_signed(project: Callable[..., Project], tmp_path: Path) -> None:
+    """The receipt of a failed build goes into a bundle, whose signature holds and whose verdict says that it failed."""
+    small = project(FAILS)
+    with pytest.raises(RebuildError):
+        small.build()
+    opened = small.opened()
+    (small.folder / "penny.lock.toml").write_text(tomlkit.dumps(opened.lock.content()))
+    (small.folder / "m.toml").write_text("")
+    receipts = Ledger.of(small.store.root, opened.digest).builds()
+    key = signing_key(tmp_path / "keys")
+    write_bundle(tmp_path / "bundle", opened, receipts, key, verify_receipts(opened, receipts))
+    verdict = verify_bundle(tmp_path / "bundle", key.public)
+    assert {each.id for each in verdict.checks if each.status == "failed"} >= {"build"}
+    assert not verdict.outcome & Outcome.SIGNATURE_FAILED
+    assert verdict.outcome & Outcome.REBUILD_DIFFERS
+
+
+def test_a_second_build_that_fails(project: Callable[..., Project], tmp_path: Path) -> None:
+    """A component that can be built once only has level none, with what the second build died of."""
+    entries = tmp_path / "project" / "store" / "entries" / "wheel"
+    once = (
+        f"import pathlib\ndef before():\n    assert not list(pathlib.Path({str(entries)!r}).rglob('*.whl')), 'once'\n"
+    )
+    small = project(once + "def made(): return ''\n")
+    small.build()
+    receipt = small.build(small.opened(**expected(small, built_wheel(small))), again=True).receipt
+    assert (receipt.level, receipt.outputs[0].level, receipt.failure) == ("none", "none", None)
+    (difference,) = receipt.outputs[0].differences
+    assert difference.where == "second build"
+    assert "AssertionError: once" in difference.reason

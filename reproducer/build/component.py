@@ -20,6 +20,7 @@ from reproducer.build.archives import settle, unpack_sdist
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.patching import apply_series
 from reproducer.build.place import seen_folder
+from reproducer.build.tools import CUDA
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.receipts import Isolation
@@ -149,6 +150,8 @@ def build_component(
     seen = seen_folder(work, [python])
     home = seen.inside(work / "home")
     env = scrubbed(home=work / "home", epoch=epoch, programs=python.parent, variables=component.variables)
+    if component.architectures:
+        env["PATH"] += f":{CUDA}"
     asked = {**plan, "out": str(seen.inside(out))}
     isolation = run_isolated(
         [str(python), "-s", str(_CALL), json.dumps(asked)],

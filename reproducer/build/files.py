@@ -11,7 +11,7 @@ from pathlib import Path
 from reproducer.binaries.content import file_content
 from reproducer.build.archives import settle
 from reproducer.build.isolation import run_isolated, scrubbed, weakest
-from reproducer.build.kinds import KINDS, Kind, Place, Step
+from reproducer.build.kinds import KINDS, Place, Program, Step, wheel_compilers
 from reproducer.build.moving import fetches
 from reproducer.build.place import Seen, seen_folder
 from reproducer.build.tools import UNKNOWN, Found, compare_tools, find, version_in
@@ -65,7 +65,8 @@ def build_files(
     tree = prepare(work / "src")
     for name in ("build", "out"):
         (work / name).mkdir()
-    run = _run(component, recipe, environment, work)
+    kind = KINDS[component.kind]
+    run = _run(component, recipe, kind.programs(component), environment, work)
     tools = run.versions()
     compare_tools(component, tools)
     seen = run.seen
@@ -77,8 +78,8 @@ def build_files(
         tools=run.found.paths,
         flags=seen.flags,
     )
-    isolations = [run.step(step, tree) for step in run.kind.steps(component, place)]
-    folder = seen.outside(run.kind.installed(component, place))
+    isolations = [run.step(step, tree) for step in kind.steps(component, place)]
+    folder = seen.outside(kind.installed(component, place))
     _refuse_outside(work / "out", folder, component.name)
     outputs = collect(folder, component.name, build_paths=[seen.point, work])
     settle(folder, recipe.source_date_epoch)
@@ -99,15 +100,17 @@ def ask_tools(component: Component, recipe: Build, *, environment: Path | None, 
         InvalidDocumentError: the component's arguments cannot be.
     """
     (work / "build").mkdir()
-    return _run(component, recipe, environment, work).versions()
+    programs = wheel_compilers(component) if component.kind == "wheel" else KINDS[component.kind].programs(component)
+    return _run(component, recipe, programs, environment, work).versions()
 
 
-def _run(component: Component, recipe: Build, environment: Path | None, work: Path) -> "_Run":
+def _run(
+    component: Component, recipe: Build, programs: Sequence[Program], environment: Path | None, work: Path
+) -> "_Run":
     """What runs the steps of one build: its programs found, its place chosen."""
-    kind = KINDS[component.kind]
-    found = find(kind.programs(component), environment=environment, where=f"components.{component.name}")
+    found = find(programs, environment=environment, where=f"components.{component.name}")
     needed = [*found.paths.values(), *([environment] if environment else [])]
-    return _Run(component, recipe, kind, found, seen_folder(work, needed))
+    return _Run(component, recipe, found, seen_folder(work, needed))
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,6 @@ class _Run:
 
     component: Component
     recipe: Build
-    kind: Kind
     found: Found
     seen: Seen
 

@@ -134,7 +134,8 @@ def run_isolated(
             f"{what} took longer than {timeout_s:g} s", where=str(log), why=f"it ended with: {tail(log)}"
         )
     if code != 0 or facts is None:
-        ending = f"signal {code - 128}" if code > 128 else f"exit status {code}"  # noqa: PLR2004  the shell's convention
+        # The shell's convention; nvcc ends with 255, and there is no such signal.
+        ending = f"signal {code - 128}" if 128 < code <= 128 + signal.NSIG else f"exit status {code}"  # noqa: PLR2004
         raise RebuildError(f"{what} failed with {ending}", where=str(log), why=f"it ended with: {tail(log)}")
     return Isolation(
         network="none" if facts.get("namespaces") and not network else "settings-only",

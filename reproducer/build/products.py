@@ -15,6 +15,7 @@ from reproducer.build.component import BuiltWheel, Read, build_component, prepar
 from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
 from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
 from reproducer.build.files import BuiltFiles, ask_tools, build_files
+from reproducer.build.tools import compare_tools
 from reproducer.canonical import canonical_bytes, content_digest
 from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, FileOutput, Toolchain
 from reproducer.documents.receipts import Isolation, TreeDigest
@@ -200,7 +201,10 @@ class Workshop:
         }
 
     def tools(self, component: Component, environment: Sequence[Artefact]) -> dict[str, str]:
-        """The programs that would build a component that is no wheel here, with their versions; as `ask_tools`."""
+        """The programs that would build a component here, with their versions; raises as `ask_tools`.
+
+        Of a wheel they are known only where it says that it compiles; otherwise there are none.
+        """
         with private_folder(self.store.root) as folder:
             return ask_tools(
                 component, self.recipe, environment=self._programs(component, environment), work=folder.resolve()
@@ -274,6 +278,8 @@ class Workshop:
         if component.build_environment is None:
             raise InvalidDocumentError("names no build environment", where=f"components.{component.name}")
         tools = self.environment(component.build_environment, environment)
+        if component.tools is not None:
+            compare_tools(component, self.tools(component, environment))
         sdist = (
             self.store.verified(source.sha256, source.size, what=source.filename)
             if isinstance(source, SdistSource)

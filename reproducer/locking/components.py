@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from reproducer.build.architectures import check_asked, of_files, of_wheel
+from reproducer.build.kinds import wheel_compilers
 from reproducer.build.wheel_content import read_wheel, render_members
 from reproducer.documents.lock import Component, Output
 from reproducer.documents.manifest import ComponentRequest, GitRequest, LocalRequest, SdistRequest, WheelRequest
@@ -89,10 +90,11 @@ class Components:
         if not isinstance(component.source, WheelSource):
             self.making.accept(f"building {component.name}")
         environment = self.tools(component)
+        workshop = self.making.workshop
+        if component.kind != "wheel" or wheel_compilers(component):
+            component = component.model_copy(update={"tools": workshop.tools(component, environment)})
         if component.kind == "wheel":
             return component.model_copy(update={"outputs": (self._wheel(component, environment, files),)})
-        workshop = self.making.workshop
-        component = component.model_copy(update={"tools": workshop.tools(component, environment)})
         _, built = workshop.files(component, environment)
         check_asked(component, of_files(built.outputs))
         return component.model_copy(update={"outputs": built.outputs})

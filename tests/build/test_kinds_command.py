@@ -83,6 +83,7 @@ def test_program_of_the_sources(bench: Bench) -> None:
         (":", "gave nothing"),
         ("exit 3", "failed with exit status 3"),
         ("kill -9 $$", "failed with signal 9"),
+        ("exit 255", "failed with exit status 255"),
     ],
 )
 def test_failures(bench: Bench, body: str, told: str) -> None:

@@ -182,6 +182,20 @@ def test_changed_sources_are_locked_anew(native: Any) -> None:
     assert component(native).outputs[0].sha256 != before.sha256
 
 
+def test_a_wheel_that_names_its_compiler(native: Any) -> None:
+    """A wheel whose component names a compiler has the compilers among its tools, and other ones are drift."""
+    assert open_lock(native.path).lock.component("kernels").tools is None
+    source = 'source = { kind = "local", path = "runtime/kernels" }'
+    native.edit(source, f'{source}\nvariables = {{ CXX = "g++" }}')
+    tools = native.written().document.component("kernels").tools
+    assert tools["c++"].startswith("g++ ")
+    built(native)
+    data = open_lock(native.path).lock.content()
+    next(each for each in data["components"] if each["name"] == "kernels")["tools"] = {**tools, "c++": "g++ 1.0"}
+    with pytest.raises(DriftError, match=r"components\.kernels, key tools: .*expected 'g\+\+ 1\.0'"):
+        built(native, OpenedLock(Lock.from_data(data, where="lock"), native.path))
+
+
 def test_architectures_that_nothing_is_built_for(native: Any) -> None:
     """A component that asks for device code and gives none is no lock."""
     native.edit("jobs = 2", 'jobs = 2\narchitectures = ["sm_90"]')

@@ -87,6 +87,15 @@ def compilers(component: Component) -> tuple[Program, ...]:
     )
 
 
+def wheel_compilers(component: Component) -> tuple[Program, ...]:
+    """The compilers of a wheel that is built here and says that it compiles: it names architectures or a compiler."""
+    if component.source.kind == "wheel":
+        return ()
+    if not component.architectures and not component.variables.keys() & {"CC", "CXX", "CUDACXX"}:
+        return ()
+    return (*compilers(component), *device_compiler(component))
+
+
 def device_compiler(component: Component) -> tuple[Program, ...]:
     """The compiler for device code, where the component names architectures; a build that compiles none needs none."""
     if not component.architectures:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Part
-from reproducer.documents.receipts import Conditions
+from reproducer.documents.receipts import Conditions, GpuConditions
 from reproducer.host import host_facts
+from reproducer.qualify.gpus import GpuWatch, together
 
 if TYPE_CHECKING:
     import psutil
@@ -23,12 +24,14 @@ class Surroundings(Part):
         load_after: the same when it ended.
         wall_s: how long it took.
         other_cpu_s: processor seconds of processes that are neither the server nor penny; None where unreadable.
+        gpus: every GPU that the driver shows; None where there is none.
     """
 
     load_before: float
     load_after: float
     wall_s: float
     other_cpu_s: float | None
+    gpus: tuple[GpuConditions, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -39,11 +42,13 @@ class Watch:
     load: float
     since: float
     others: float | None
+    gpus: GpuWatch | None = None
 
     @classmethod
     def begin(cls, server: int) -> "Watch":
         """Read the counters; `server` is the pid of the server's first process."""
-        return cls(server, os.getloadavg()[0], time.monotonic(), _others(server))
+        gpus = GpuWatch.begin()
+        return cls(server, os.getloadavg()[0], time.monotonic(), _others(server), gpus)
 
     def end(self) -> Surroundings:
         """Read them again."""
@@ -54,6 +59,7 @@ class Watch:
             load_after=os.getloadavg()[0],
             wall_s=time.monotonic() - self.since,
             other_cpu_s=used,
+            gpus=None if self.gpus is None else self.gpus.end(),
         )
 
 
@@ -72,6 +78,7 @@ def conditions(surroundings: Sequence[Surroundings], folder: Path, cache_state: 
         load_average=(surroundings[0].load_before, surroundings[-1].load_after) if surroundings else (0.0, 0.0),
         other_cpu_percent=round(100 * sum(used for used, _ in known) / wall, 1) if wall > 0 else None,
         cache_state=cache_state,
+        gpus=together(each.gpus for each in surroundings),
     )
 
 

@@ -8,6 +8,7 @@ from reproducer.ledger import AnyReceipt
 from reproducer.verify.bindings import binding_checks
 from reproducer.verify.configuration import configuration_checks
 from reproducer.verify.evidence import sort, unknown
+from reproducer.verify.hardware import hardware_checks
 from reproducer.verify.numbers import number_checks
 from reproducer.verify.rebuild import rebuild_checks
 
@@ -29,5 +30,6 @@ def verify_receipts(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> tuple
         *binding_checks(evidence),
         *rebuild_checks(evidence),
         *configuration_checks(evidence),
+        *hardware_checks(evidence),
         *number_checks(evidence),
     )

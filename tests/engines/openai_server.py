@@ -51,6 +51,7 @@ class Handler(BaseHTTPRequestHandler):
     """The endpoints."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a piece leaves when it is made
 
     def log_message(self, *_: object) -> None:
         """Nothing: the log is ours."""

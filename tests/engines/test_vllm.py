@@ -1,6 +1,7 @@
 """The adapter for vLLM: arguments in, effective values out, as a real server of release 0.32.0 showed them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,10 @@ def launch(arguments: dict[str, Any]) -> Launch:
     return Launch.model_validate_json(json.dumps(data))
 
 
-def expected(**more: ArgumentValue) -> dict[str, Scalar]:
+def expected(more: Mapping[str, ArgumentValue] | None = None) -> dict[str, Scalar]:
     """What the recorded server's arguments must resolve to, with some more of them."""
-    return VLLM_ENGINE.expected_effective({**ARGUMENTS, **{n.replace("_", "-"): v for n, v in more.items()}}, CONFIG)
+    named = {name.replace("_", "-"): value for name, value in (more or {}).items()}
+    return VLLM_ENGINE.expected_effective({**ARGUMENTS, **named}, CONFIG)
 
 
 def seen(info: dict[str, Any] | None = None, log: str = LOG) -> dict[str, Observed]:
@@ -54,9 +56,11 @@ def changed(part: str, key: str, value: object) -> dict[str, Any]:
     return info
 
 
-def differing(info: dict[str, Any] | None = None, log: str = LOG, **more: ArgumentValue) -> list[str]:
+def differing(
+    info: dict[str, Any] | None = None, log: str = LOG, more: Mapping[str, ArgumentValue] | None = None
+) -> list[str]:
     """The names of effective values by which a launch of the lock would be refused."""
-    return [each.name for each in compared(expected(**more), seen(info, log)) if not each.agrees]
+    return [each.name for each in compared(expected(more), seen(info, log)) if not each.agrees]
 
 
 def test_the_recorded_server_is_the_one_of_the_lock() -> None:
@@ -100,14 +104,18 @@ def test_the_engine_s_own_words_count() -> None:
 
 def test_r5_a_parser_that_is_not_there_is_refused() -> None:
     """A lock with parsers is refused on a server without them: tool calls would leak into the text."""
-    parsers = {"tool_call_parser": "hermes", "enable_auto_tool_choice": True, "reasoning_parser": "qwen3"}
-    assert differing(**parsers) == ["enable_auto_tool_choice", "reasoning_parser", "tool_call_parser"]
+    parsers: dict[str, ArgumentValue] = {
+        "tool_call_parser": "hermes",
+        "enable_auto_tool_choice": True,
+        "reasoning_parser": "qwen3",
+    }
+    assert differing(more=parsers) == ["enable_auto_tool_choice", "reasoning_parser", "tool_call_parser"]
     with pytest.raises(EffectiveDifferenceError) as raised:
-        check(compared(expected(**parsers), seen()), where="penny.lock.toml")
+        check(compared(expected(parsers), seen()), where="penny.lock.toml")
     assert "tool_call_parser: expected 'hermes', got 'none' (start-up log)" in str(raised.value)
     there = LOG.replace("'port'", "'tool_call_parser': 'hermes', 'enable_auto_tool_choice': True, 'port'")
     info = changed("structured_outputs_config", "reasoning_parser", "qwen3")
-    assert differing(info, there, **parsers) == []
+    assert differing(info, there, parsers) == []
 
 
 def test_r5_a_parser_that_nobody_asked_for_is_refused() -> None:
@@ -136,13 +144,13 @@ def test_auto_never_stays() -> None:
 def test_tables_and_reporting_are_not_compared() -> None:
     """JSON arguments resolve to more than was given; logging changes nothing."""
     more: dict[str, ArgumentValue] = {"compilation_config": '{"mode": 0}', "disable_log_stats": True}
-    assert expected(**more) == expected()
+    assert expected(more) == expected()
 
 
 def test_switched_off() -> None:
     """`--no-NAME` is the value false of NAME."""
-    assert expected(no_enable_prefix_caching=True)["enable_prefix_caching"] is False
-    assert differing(no_enable_prefix_caching=True) == ["enable_prefix_caching"]
+    assert expected({"no-enable-prefix-caching": True})["enable_prefix_caching"] is False
+    assert differing(more={"no-enable-prefix-caching": True}) == ["enable_prefix_caching"]
 
 
 @pytest.mark.parametrize("flag", ["api-key", "config", "headless", "host", "port", "ssl-keyfile", "uds"])

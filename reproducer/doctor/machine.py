@@ -44,7 +44,7 @@ def check_host(opened: OpenedLock | None, store: Store) -> tuple[Checked, ...]:
         *check_gpu(lock, look()),
         _io_uring(lock),
         *_store(lock, store),
-        *check_rooms(lock, store),
+        *check_rooms(opened, store),
     )
 
 

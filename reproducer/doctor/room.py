@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from reproducer.doctor.checks import Checked
 from reproducer.documents.lock import Lock
+from reproducer.documents.opened import OpenedLock
 from reproducer.documents.sources import HubSource
 from reproducer.engines import stores_of
+from reproducer.engines.persistent import with_files
 from reproducer.errors import PennyError
 from reproducer.store.faults import free_bytes
 
@@ -17,14 +19,15 @@ if TYPE_CHECKING:
 _ELSEWHERE = "make room, or name a folder on another disk with HF_HUB_CACHE or HF_HOME"
 
 
-def check_rooms(lock: Lock | None, store: "Store") -> Iterator[Checked]:
+def check_rooms(opened: OpenedLock | None, store: "Store") -> Iterator[Checked]:
     """Free room where checkpoints of a hub and KV pages go; nothing where a lock has neither."""
-    if lock is None:
+    if opened is None:
         return
+    lock = opened.lock
     if any(isinstance(each.source, HubSource) for each in lock.checkpoints):
         yield _hub(lock)
     try:
-        keeps = bool(stores_of(lock.engine.kind)(lock.launch))
+        keeps = bool(stores_of(lock.engine.kind)(with_files(lock.launch, opened.read)))
     except PennyError:
         keeps = False  # a launch that no namespace can hold is refused elsewhere
     if keeps:

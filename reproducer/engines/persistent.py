@@ -8,13 +8,14 @@ import secrets
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
-from reproducer.documents.base import shown
+from reproducer.documents.base import FileReference, shown
 from reproducer.documents.lock import ArgumentValue, Launch
 from reproducer.engines.interface import StoreFolder
 from reproducer.errors import InvalidDocumentError
 
 NAMESPACE = "{namespace}"
 Stores = Callable[[Launch], tuple[StoreFolder, ...]]
+Read = Callable[[FileReference], bytes]
 
 
 class Placed(NamedTuple):
@@ -32,29 +33,56 @@ class Placed(NamedTuple):
     breaks: str
 
 
-def placed(launch: Launch, stores: Stores) -> Placed:
+def placed(launch: Launch, stores: Stores, *, read: Read | None = None) -> Placed:
     """A launch with its persistent stores in the namespace; a folder that the launch does not name is filled in.
 
     Args:
         launch: as the lock has it, placeholders not filled.
         stores: what the adapter says about the stores of a launch.
+        read: the verified bytes of a file that the launch names; None reads none, and then a store whose
+            configuration lies in one is refused.
 
     Raises:
         InvalidDocumentError: a store lies elsewhere, or penny cannot say where it lies.
+        DriftError, UnsafeInputError: a file of the launch is not what the lock says.
     """
-    missing = {store.variable: NAMESPACE for store in stores(launch) if store.folder is None and store.variable}
+    missing = {
+        store.variable: NAMESPACE
+        for store in stores(with_files(launch, read))
+        if store.folder is None and store.variable
+    }
     if missing:
         environment = dict(sorted({**launch.environment, **missing}.items()))
         launch = launch.model_copy(update={"environment": environment})
     # What the engine reads comes after the placeholders are filled, so that is what is looked at: a text in JSON may
     # spell the placeholder so that nothing fills it. Nobody can guess the mark.
     mark = f"/{secrets.token_hex(16)}"
-    found = stores(_marked(launch, mark))
+    # A file is not filled in, so what it says is put in its place after the mark.
+    found = stores(with_files(_marked(launch, mark), read))
     return Placed(
         launch,
         tuple(_below(store, mark) for store in found),
         "".join(sorted({character for store in found for character in store.breaks})),
     )
+
+
+def with_files(launch: Launch, read: Read | None) -> Launch:
+    """A launch in which the text of a file stands where the engine is told to read an argument from it.
+
+    Raises:
+        InvalidDocumentError: the file is not UTF-8.
+        DriftError, UnsafeInputError: it is not what the lock says.
+    """
+    told = {f"@{{file.{name}}}": reference for name, reference in (launch.files or {}).items()}
+    texts: dict[str, ArgumentValue] = {}
+    for flag, value in launch.arguments.items() if read is not None else ():
+        reference = told.get(value) if isinstance(value, str) else None
+        if reference is not None and read is not None:
+            try:
+                texts[flag] = read(reference).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InvalidDocumentError("is not UTF-8", where=reference.path) from error
+    return launch.model_copy(update={"arguments": {**launch.arguments, **texts}}) if texts else launch
 
 
 def _below(store: StoreFolder, mark: str) -> str:

@@ -135,7 +135,7 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
         opened.read(file)  # by its digest, before the server reads it where it lies
         values[f"file.{name}"] = str(opened.folder / file.path)
     values["namespace"] = str(pages)
-    store = placed(launch, engine.persistent_store)
+    store = placed(launch, engine.persistent_store, read=opened.read)
     _check_place(store, pages)
     launch = store.launch
     names = {name: f"{{{name}}}" for name in values}

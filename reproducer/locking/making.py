@@ -73,7 +73,7 @@ class Making:
             self.manifest.platform,
             self.toolchain,
             self.recipe,
-            self._read,
+            self.read,
             self.reporter,
             self.offline,
         )
@@ -100,7 +100,8 @@ class Making:
         """The wheels of an environment, all of them in the store; none of no environment."""
         return () if environment is None else self.artefacts.chosen(*self.environments[environment])
 
-    def _read(self, file: FileReference) -> bytes:
+    def read(self, file: FileReference) -> bytes:
+        """The verified bytes of a file of the lock, one that is new to it included."""
         return self.fresh[file.path] if file.path in self.fresh else read_reference(self.root, file, where=self.where)
 
     def accept(self, what: str) -> None:

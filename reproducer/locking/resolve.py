@@ -314,7 +314,8 @@ class _Run:
             readiness=self._readiness(),
         )
         try:
-            launch = placed(launch, stores_of(self.manifest.engine.kind)).launch
+            stores = stores_of(self.manifest.engine.kind)
+            launch = placed(launch, stores, read=facts.making.read).launch
         except InvalidDocumentError as error:
             error.where = f"{self.manifest_path}, key {error.where}" if error.where else self.manifest_path
             raise

@@ -119,7 +119,7 @@ def _environment(evidence: Evidence) -> Check:
     """Every variable of the lock reached every launch as it stands there, and none that would steer the engine else."""
     launch = evidence.lock.launch
     try:
-        wanted = placed(launch, stores_of(evidence.lock.engine.kind)).launch.environment
+        wanted = placed(launch, stores_of(evidence.lock.engine.kind), read=evidence.opened.read).launch.environment
     except PennyError as error:
         return unknown("launch.environment", "configuration", str(error))
     faults = [

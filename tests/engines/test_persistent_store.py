@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Launch
 from reproducer.engines import sglang_store, stores_of, vllm_store
 from reproducer.engines.persistent import placed
@@ -406,3 +407,54 @@ def test_every_store_of_a_release_is_known(release: str) -> None:
     assert {name for name in names if SOUNDS_LIKE_A_STORE.search(name)} - known == set()
     assert watched & {alias for each in schema["arguments"] for alias in each.get("aliases", ())} == set()
     assert not [each["name"] for each in schema["arguments"] if each["name"] in watched and each.get("aliases")]
+
+
+def _in_a_file(text: str) -> tuple[Launch, Any]:
+    """A launch that reads its storage's configuration from a file of the lock, and what reads that."""
+    reference = FileReference(path="runtime/nixl.json", sha256="0" * 64, size=len(text))
+    asked = launch({BACKEND: "nixl", EXTRA: "@{file.nixl}"}).model_copy(update={"files": {"nixl": reference}})
+    return asked, lambda file: text.encode() if file == reference else b""
+
+
+def test_configuration_in_a_file_of_the_lock() -> None:
+    """What a pinned file says is judged as if it stood in the launch, and the launch keeps naming the file."""
+    asked, read = _in_a_file('{"plugin": {"posix": {"active": true}}}')
+    found = placed(asked, stores_of("sglang"), read=read)
+    assert found.below == ("",)
+    assert found.launch.arguments[EXTRA] == "@{file.nixl}"
+    assert found.launch.environment == {NIXL: "{namespace}"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"plugin": {"obj": {"active": true}}}', "it writes no files"),
+        ("[1]", "is no JSON object"),
+        ("plugin: posix", "is not JSON"),
+        ("\udcff", "is not UTF-8"),
+    ],
+)
+def test_configuration_in_a_file_that_no_namespace_holds(text: str, said: str) -> None:
+    """A file is no way around what is refused in the launch itself."""
+    asked, _ = _in_a_file("x")
+    with pytest.raises(InvalidDocumentError, match=said):
+        placed(asked, stores_of("sglang"), read=lambda _: text.encode("utf-8", "surrogateescape"))
+
+
+def test_file_that_names_the_placeholder_is_not_filled_in() -> None:
+    """The engine reads a file as it is: a placeholder in it is a folder of that name, outside the namespace."""
+    asked, _ = _in_a_file("x")
+    asked = asked.model_copy(update={"arguments": {BACKEND: "file", EXTRA: "@{file.nixl}"}})
+    text = b'{"file_storage_path": "{namespace}/pages"}'
+    with pytest.raises(InvalidDocumentError, match="would keep pages in"):
+        placed(asked, stores_of("sglang"), read=lambda _: text)
+
+
+def test_file_that_nobody_reads_or_pins_is_refused() -> None:
+    """Without the file's bytes, and for a file that is none of the lock's, nothing is believed."""
+    asked, read = _in_a_file("{}")
+    with pytest.raises(InvalidDocumentError, match="a file that the lock does not pin"):
+        placed(asked, stores_of("sglang"))
+    other = asked.model_copy(update={"arguments": {BACKEND: "nixl", EXTRA: "@other.json"}})
+    with pytest.raises(InvalidDocumentError, match="a file that the lock does not pin"):
+        placed(other, stores_of("sglang"), read=read)

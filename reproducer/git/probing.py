@@ -58,7 +58,8 @@ def probe(source: GitSource | Submodule, *, store: "Store | None" = None, ref: s
         found.append(Finding(inner.status, f"submodule {shown(each.path)}: {inner.detail}", inner.todo))
     worst = min(found, key=lambda finding: _WORST_FIRST.index(finding.status))
     if worst.status == "there":
-        return Finding("there", f"{own.detail}, and so are its {len(source.submodules)} submodules")
+        several = "s" if len(source.submodules) > 1 else ""
+        return Finding("there", f"{own.detail}, and its {len(source.submodules)} submodule{several} can be had")
     return worst
 
 

@@ -20,6 +20,9 @@ from reproducer.git.addresses import Address, address
 from reproducer.git.contents import Contents, Reading
 from reproducer.git.exporting import export
 from reproducer.store import Store
+from tests.locking.conftest import locked_once, project, serving
+
+__all__ = ["locked_once", "project", "serving"]  # fixtures
 
 PERSON = {
     "PATH": os.environ["PATH"],

@@ -1,4 +1,4 @@
-"""Every commit of a lock in the store: verified, fetched from addresses or from this machine, and all faults at once."""
+"""Every commit of a lock in the store: verified, fetched from wherever they are, all faults at once."""
 
 import shutil
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_from_addresses(desk: Desk, repository: Repository, daemon: Server, othe
     source = desk.source(daemon.at("kernel.git"), repository.head)
     assert source.submodules[0].url == f"{daemon.url}/part"
     lock = _lock(kernel=source)
-    with pytest.raises(NotCheckedError, match="2 commits could not be had.*--offline"):
+    with pytest.raises(NotCheckedError, match=r"2 commits could not be had.*--offline"):
         _obtain(other, lock, offline=True)
     first = _obtain(other, lock)
     assert (first.commits, first.reused) == (2, 0)
@@ -92,7 +92,7 @@ def test_place_before_address(desk: Desk, repository: Repository, daemon: Server
 
 
 def test_wrong_place(desk: Desk, repository: Repository, other: Store, tmp_path: Path) -> None:
-    """A place that lacks the commit is an error with what it has, and a name that the lock lacks one with the nearest."""
+    """A place that lacks the commit is an error with what it has; a name that the lock lacks, with the nearest."""
     lock = _lock(kernel=desk.source(repository.path, repository.head))
     wrong = Repository.new(tmp_path / "wrong")
     wrong.commit({"x": "x"})

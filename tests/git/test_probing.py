@@ -76,7 +76,7 @@ def test_submodules(desk: Desk, repository: Repository, daemon: Server, tmp_path
     repository.submodule("../part", "third/part")
     bare(repository, daemon.folder, "kernel.git")
     source = desk.source(daemon.at("kernel.git"), repository.head)
-    assert "its 1 submodules" in probe(source).detail
+    assert "its 1 submodule can be had" in probe(source).detail
     shutil.rmtree(copy)
     found = probe(source)
     assert found.status == "unreachable"

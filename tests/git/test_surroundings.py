@@ -273,7 +273,7 @@ def test_ssh(desk: Desk, repository: Repository, tmp_path: Path, monkeypatch: py
     )
     ssh.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("SSH_AUTH_SOCK", "/tmp/agent.1")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/run/agent.1")
     monkeypatch.setenv("GIT_SSH_COMMAND", "false")
     place = address(f"git@git.example:{str(repository.path)[1:]}", root=tmp_path, where="manifest")
     found = resolve(place, "main", folder=tmp_path, where="manifest")
@@ -282,7 +282,7 @@ def test_ssh(desk: Desk, repository: Repository, tmp_path: Path, monkeypatch: py
     said = log.read_text()
     assert "-o BatchMode=yes" in said
     assert "git@git.example" in said
-    assert "agent /tmp/agent.1" in said
+    assert "agent /run/agent.1" in said
 
 
 @pytest.mark.parametrize("url", ["ext::{trap}", "ext::sh -c {trap}", "fd::0"])

@@ -1,4 +1,4 @@
-"""The real SGLang: started by penny, frozen from its port, launched again as it stands, with the same effective values."""
+"""The real SGLang: started by penny, frozen from its port, launched again as it stands, with the same values."""
 
 import json
 import os

@@ -66,6 +66,12 @@ def test_one_row_a_gpu(smi: Any) -> None:
     assert found.alike
 
 
+def test_what_an_h200_says(smi: Any) -> None:
+    """The row that driver 580.159.04 gave for an idle H200."""
+    smi("echo 'NVIDIA H200, 580.159.04, 143771, 700.00, 700.00, 9.0, 0x0000000000000001'")
+    assert look().found == (Card("NVIDIA H200", "580.159.04", 150754820096, "9.0", 700.0, 700.0, ("gpu_idle",)),)
+
+
 @pytest.mark.parametrize(
     "word", ["[N/A]", "[Not Supported]", "[Unknown Error]", "ERR!", "", "nan", "-1", "1e9", "9" * 30]
 )

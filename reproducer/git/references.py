@@ -86,7 +86,7 @@ def resolve(address: Address, ref: str, *, folder: Path, where: str) -> Resolved
 
 
 def listed(address: Address, *patterns: str, folder: Path) -> Mapping[str, str]:
-    """References that a repository has, to the objects they name; all of them without patterns.
+    """References that a repository has, to the objects they name: those that end in a pattern, all without one.
 
     Raises:
         GitFaultError: it cannot be reached.
@@ -104,7 +104,7 @@ def listed(address: Address, *patterns: str, folder: Path) -> Mapping[str, str]:
         commit, _, name = line.partition("\t")
         if is_commit(commit) and name.isprintable():
             found[name] = commit
-    return {name: found[name] for name in found if not patterns or name in patterns}
+    return found
 
 
 def missing(address: Address, ref: str, *, folder: Path, where: str) -> DriftError:

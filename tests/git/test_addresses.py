@@ -72,6 +72,19 @@ def test_refused(text: str) -> None:
         address(text, root=ROOT, where="manifest")
 
 
+@pytest.mark.parametrize("text", ["ext::sh -c id", "https::x", "git.example::x"])
+def test_commands_are_named(text: str) -> None:
+    """A command as a transport is called what it is."""
+    with pytest.raises(UnsafeInputError, match="names a command as its transport"):
+        address(text, root=ROOT, where="manifest")
+
+
+def test_above_the_server() -> None:
+    """An address above its parent's server is called what it is."""
+    with pytest.raises(UnsafeInputError, match="leaves the server of its parent"):
+        submodule_address("../../../x", PARENT, path="part", where="kernel")
+
+
 @pytest.mark.parametrize(
     ("text", "url"),
     [

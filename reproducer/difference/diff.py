@@ -177,7 +177,7 @@ def _unknowns(one: Reading, two: Reading, found: Found) -> Iterator[tuple[Path, 
 
 def _of_environment(sides: tuple[Reading, Reading], path: Path) -> Meaning:
     """What a package's change means: what its environment's means."""
-    pylock = (*path[:2], "pylock", "sha256")
+    pylock = ("adopted", "environment", "sha256") if path[0] == "adopted" else (*path[:2], "pylock", "sha256")
     return worst(tuple(each for side in sides if (each := side.meanings.get(pylock)) is not None))
 
 

@@ -58,7 +58,45 @@ def package_changes(
         for project in sorted(old.keys() | new.keys()):
             if old.get(project) != new.get(project):
                 found["environments", name, "package", project] = _told(old.get(project), new.get(project))
+    _adopted(a, b, found, reasons)
     return found, tuple(reasons)
+
+
+def _adopted(
+    a: Lock | OpenedLock, b: Lock | OpenedLock, found: dict[Path, tuple[str | None, str | None]], reasons: list[str]
+) -> None:
+    """The distributions that differ between two adopted runtimes (`adopted.package.PROJECT`)."""
+    one, two = (each.lock if isinstance(each, OpenedLock) else each for each in (a, b))
+    if one.adopted is None or two.adopted is None or one.adopted.environment.sha256 == two.adopted.environment.sha256:
+        return
+    if not (isinstance(a, OpenedLock) and isinstance(b, OpenedLock)):
+        reasons.append("distributions of the adopted runtimes: only the locks were given, not the files beside them")
+        return
+    try:
+        old, new = _distributions(a), _distributions(b)
+    except PennyError as error:
+        reasons.append(f"distributions of the adopted runtimes: {error}")
+        return
+    for project in sorted(old.keys() | new.keys()):
+        if old.get(project) != new.get(project):
+            found["adopted", "package", project] = _told(old.get(project), new.get(project))
+
+
+def _distributions(opened: OpenedLock) -> dict[str, Package]:
+    """The distributions of an adopted runtime by normalised project name, with what tells their files apart."""
+    from reproducer.documents.environment import AdoptedEnvironment
+
+    if opened.lock.adopted is None:
+        return {}
+    reference = opened.lock.adopted.environment
+    document = AdoptedEnvironment.from_json(opened.read(reference), where=reference.path)
+    found: dict[str, Package] = {}
+    for each in document.distributions:
+        digests = [each.record_sha256, *(f"{file.path} {file.sha256}" for file in each.drifted or ())]
+        if each.checkout is not None:
+            digests.append(f"{each.checkout.commit} {each.checkout.sha256}")
+        found[_SEPARATORS.sub("-", each.project).lower()] = Package((each.version,), tuple(digests))
+    return found
 
 
 def _told(old: Package | None, new: Package | None) -> tuple[str | None, str | None]:

@@ -19,6 +19,7 @@ from reproducer.documents.base import FileReference, shown
 from reproducer.documents.environment import UNKNOWN, Checkout, Origin
 from reproducer.documents.urls import git_url
 from reproducer.errors import NotCheckedError, PennyError, UnsafeInputError
+from reproducer.freeze.beside import path_of
 from reproducer.locking.files import reference
 from reproducer.progress import Reporter
 from reproducer.store import Store
@@ -77,7 +78,7 @@ class Checkouts:
             found = there.tree_of(tree.commit)
         changes: FileReference | None = None
         if patch is not None:
-            path = f"{self.folder}/{name}.patch"
+            path = path_of(self.folder, name, ".patch", patch)
             self.files[path] = patch
             changes = reference(path, patch)
         paths = self._listed(top, tree.git_dir)

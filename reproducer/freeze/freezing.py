@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from reproducer.attest.sanitise import Machine as Names
 from reproducer.attest.sanitise import leaks
-from reproducer.documents.base import parse_json, shown
+from reproducer.documents.base import FileReference, parse_json, shown
 from reproducer.documents.environment import UNKNOWN, Observation, Unknown
 from reproducer.documents.lock import (
     Adopted,
@@ -23,6 +23,7 @@ from reproducer.documents.lock import (
     Toolchain,
 )
 from reproducer.errors import InvalidDocumentError, NotCheckedError, UsageError
+from reproducer.freeze.beside import path_of
 from reproducer.freeze.checkouts import Checkouts
 from reproducer.freeze.command_line import parse
 from reproducer.freeze.config_file import read_config
@@ -121,16 +122,20 @@ def _frozen(notes: Notes, store: Store) -> Frozen:
     name = notes.asked.name or slug(f"{weights['target'][1].stated.name}-{kind}-frozen")
     beside = f"frozen/{name}"
     served = launched(notes, Given(kind, module, arguments, taken), weights, beside)
-    checkouts = Checkouts(store, notes.reporter, f"{beside}/patches")
+    checkouts = Checkouts(store, notes.reporter, beside)
     stated = state(inventory, checkouts, loose)
     same_version(notes, stated.document, engine, served.info.get("version"))
     of_packages(notes, stated, loose)
     machine = _machine(notes)
-    files = {**checkouts.files, **served.files, f"{beside}/environment.json": stated.document.canonical() + b"\n"}
-    files[f"{beside}/observed.json"] = _observed(notes, served, machine, inventory).canonical() + b"\n"
-    if taken is not None:
-        files[f"{beside}/arguments.json"] = taken.rendered()
-    pinned = {path: reference(path, data) for path, data in files.items()}
+    files = {**checkouts.files, **served.files}
+
+    def put(label: str, data: bytes) -> FileReference:
+        path = path_of(beside, label, ".json", data)
+        files[path] = data
+        return reference(path, data)
+
+    environment = put("environment", stated.document.canonical() + b"\n")
+    observed = put("observed", _observed(notes, served, machine, inventory).canonical() + b"\n")
     cuda = machine.compilers.get("nvcc", "none")
     document = Lock(
         format="penny-lock/1",
@@ -146,15 +151,15 @@ def _frozen(notes: Notes, store: Store) -> Frozen:
         engine=Engine(
             kind=kind,
             component=slug(engine.project if engine is not None else package),
-            arguments=pinned.get(f"{beside}/arguments.json"),
+            arguments=put("arguments", taken.rendered()) if taken is not None else None,
         ),
         build=Build(source_date_epoch=_SOURCE_DATE_EPOCH),
         components=(),
         environments=(),
         adopted=Adopted(
-            environment=pinned[f"{beside}/environment.json"],
+            environment=environment,
             distributions=len(stated.document.distributions),
-            observed=pinned[f"{beside}/observed.json"],
+            observed=observed,
         ),
         checkpoints=tuple(each.stated for _, each in weights.values()),
         launch=served.launch,

@@ -13,6 +13,7 @@ from reproducer.engines import engine_of
 from reproducer.engines.persistent import NAMESPACE
 from reproducer.engines.refused import REFUSED
 from reproducer.errors import InvalidDocumentError, PennyError
+from reproducer.freeze.beside import path_of
 from reproducer.importing.secrets import is_secret
 from reproducer.locking.files import read_inside, reference
 
@@ -180,7 +181,7 @@ class Placing:
         if len(data) > _LARGEST_FILE:
             return None
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-        beside = f"{self.folder}/files/{slug}{path.suffix if path.suffix in _FILE_ENDINGS else ''}"
+        beside = path_of(self.folder, slug, path.suffix if path.suffix in _FILE_ENDINGS else "", data)
         self.files[beside] = data
         self._named[slug] = beside
         return f"{{file.{slug}}}"

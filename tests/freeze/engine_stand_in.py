@@ -80,6 +80,12 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(200, b"[1, 2]")
         elif MODE == "never":
             time.sleep(120)
+        elif MODE == "headers":
+            self.wfile.write(b"HTTP/1.0 200 OK\\r\\nX-Slow: ")
+            while True:
+                self.wfile.write(b"x")
+                self.wfile.flush()
+                time.sleep(0.05)
         elif MODE == "drip":
             self.send_response(200)
             self.end_headers()
@@ -91,7 +97,7 @@ class Handler(BaseHTTPRequestHandler):
             given = self.given
             name = given.served_model_name or given.model_path
             told = {"model_path": given.model_path, "tokenizer_path": given.tokenizer_path or given.model_path,
-                    "served_model_name": name, "dtype": "bfloat16", "page_size": given.page_size,
+                    "served_model_name": name, "dtype": "bfloat16", "page_size": 64 if MODE == "other" else given.page_size,
                     "attention_backend": given.attention_backend or "triton", "quantization": None,
                     "trust_remote_code": given.trust_remote_code, "tp_size": 1, "pp_size": 1, "dp_size": 1,
                     "disable_cuda_graph": given.disable_cuda_graph, "hicache_ratio": given.hicache_ratio,

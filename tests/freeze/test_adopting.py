@@ -219,3 +219,31 @@ def test_by_pid_alone_the_port_is_the_command_lines(world: World) -> None:
     ended = world.penny("freeze", "--pid", str(pid), "--json", "--quiet")
     assert ended.code == 0, ended.err
     assert ended.result["effective"]["page_size"] == 16
+
+
+def test_diff_names_the_distributions_that_differ(world: World) -> None:
+    """Two frozen runtimes: the version that moved and the package whose file was changed, each with what it costs."""
+    frozen(world)
+    world.install(write_wheel(world.folder / "wheels", "small-thing", "1.3", {"small_thing/__init__.py": "WORD = 3\n"}))
+    (world.site / "sglang" / "srt" / "__init__.py").write_text("# patched\n")
+    _, port = world.start(*WORDS)
+    assert world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--lock", "later.lock.toml").code == 0
+    ended = world.penny("diff", "frozen.lock.toml", "later.lock.toml", "--json")
+    changes = {each["path"]: each for each in ended.result["changes"]}
+    assert (changes["adopted.package.small-thing"]["before"], changes["adopted.package.small-thing"]["after"]) == (
+        "1.2",
+        "1.3",
+    )
+    assert changes["adopted.package.small-thing"]["consequence"] == "cache-identity"
+    assert changes["adopted.package.sglang"]["before"].startswith(f"{VERSION} (1 files")
+    assert changes["adopted.package.sglang"]["after"].startswith(f"{VERSION} (2 files")
+    assert ended.result["same_namespace"] is False
+
+
+def test_two_locks_in_one_folder_do_not_share_files(world: World) -> None:
+    """A second freeze beside a first one leaves every file of the first as it pinned it."""
+    opened = frozen(world)
+    (world.site / "small_thing" / "__init__.py").write_text("WORD = 5\n")
+    _, port = world.start(*WORDS)
+    assert world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--lock", "later.lock.toml").code == 0
+    assert opened.check_files() == open_lock(world.work / "later.lock.toml").check_files() == 3

@@ -22,7 +22,7 @@ WORDS = ("--attention-backend", "torch_native", "--page-size=16", "--disable-cud
 
 def environment_of(frozen_files: dict[str, bytes]) -> AdoptedEnvironment:
     """The list of distributions beside a lock."""
-    data = next(data for path, data in frozen_files.items() if path.endswith("/environment.json"))
+    data = next(data for path, data in frozen_files.items() if "/environment-" in path)
     return AdoptedEnvironment.from_json(data, where="environment.json")
 
 
@@ -52,6 +52,16 @@ def test_a_lock_says_what_runs(world: World) -> None:
     assert lock.engine.arguments is not None
     assert [each.path for each in lock.target.listed] == ["config.json", "model.safetensors", "tokenizer_config.json"]
     assert lock.qualification.measures[0].id == "chat.smoke/1"
+
+
+def test_what_the_server_shows_counts_and_nothing_is_guessed(world: World) -> None:
+    """An argument that the server resolved otherwise has the value it shows; what it does not show is unknown."""
+    _, port = world.start(*WORDS, variables={"SGLANG_STAND_IN": "other"})
+    frozen = world.freeze(port)
+    assert frozen.document.launch.arguments["page-size"] == 16
+    assert frozen.document.launch.effective["page_size"] == 64
+    assert "context_length" not in frozen.document.launch.effective
+    assert "launch.effective.context_length" in keys(frozen.unknown)
 
 
 def test_freezing_twice_gives_the_same_bytes_and_names_no_machine(world: World) -> None:
@@ -228,7 +238,7 @@ def test_libraries_and_compilers_are_recorded(world: World) -> None:
     """The interpreter's own libraries with their build ids, and each compiler or that there is none."""
     _, port = world.start()
     frozen = world.freeze(port)
-    data = next(data for path, data in frozen.files.items() if path.endswith("/observed.json"))
+    data = next(data for path, data in frozen.files.items() if "/observed-" in path)
     observed = Observation.from_json(data, where="observed.json")
     assert observed.engine_version == VERSION
     assert any(each.name.startswith("libc.so") and len(each.build_id) == 40 for each in observed.libraries)
@@ -244,7 +254,7 @@ def test_a_server_that_answers_nonsense_gives_unknown_values(world: World, mode:
     assert "launch.effective" in keys(frozen.unknown)
 
 
-@pytest.mark.parametrize("mode", ["never", "drip"])
+@pytest.mark.parametrize("mode", ["never", "drip", "headers"])
 def test_a_server_that_never_answers_is_not_waited_for(
     world: World, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

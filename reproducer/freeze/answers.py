@@ -67,11 +67,11 @@ def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> t
         while (block := response.read1(65536)) and len(body) <= _LARGEST:
             body += block
             if time.monotonic() > deadline:
-                return 0, b""
+                break
     except (OSError, http.client.HTTPException, ssl.SSLError, ValueError):
         return 0, b""
     else:
-        return response.status, body
+        return (response.status, body) if time.monotonic() < deadline else (0, b"")
     finally:
         watch.cancel()
         connection.close()

@@ -97,7 +97,8 @@ class Handler(BaseHTTPRequestHandler):
             given = self.given
             name = given.served_model_name or given.model_path
             told = {"model_path": given.model_path, "tokenizer_path": given.tokenizer_path or given.model_path,
-                    "served_model_name": name, "dtype": "bfloat16", "page_size": 64 if MODE == "other" else given.page_size,
+                    "served_model_name": name, "dtype": "bfloat16",
+                    "page_size": 64 if MODE == "other" else given.page_size,
                     "attention_backend": given.attention_backend or "triton", "quantization": None,
                     "trust_remote_code": given.trust_remote_code, "tp_size": 1, "pp_size": 1, "dp_size": 1,
                     "disable_cuda_graph": given.disable_cuda_graph, "hicache_ratio": given.hicache_ratio,

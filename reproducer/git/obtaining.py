@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproducer.build.archives import DEFAULT_LIMITS, Limits
 from reproducer.documents.lock import Lock
 from reproducer.documents.sources import GitSource, Submodule
-from reproducer.errors import DriftError, NotCheckedError, Outcome, PennyError, UsageError
+from reproducer.errors import DriftError, NotCheckedError, Outcome, PennyError, UnsafeInputError, UsageError
 from reproducer.git.addresses import Address
 from reproducer.git.contents import Reading, checked_out
 from reproducer.git.mirrors import Mirror
@@ -129,12 +130,12 @@ def _have(need: _Need, reading: Reading) -> int | None:
     return came
 
 
-def verify(mirror: Mirror, pinned: GitSource | Submodule, *, where: str) -> None:
+def verify(mirror: Mirror, pinned: GitSource | Submodule, *, where: str, limits: Limits = DEFAULT_LIMITS) -> None:
     """Hash every object of a commit.
 
     Raises:
         DriftError: one is missing or damaged, or the commit has another tree than the lock says.
-        UnsafeInputError: a tree that no source has.
+        UnsafeInputError: a tree that no source has, or more in it than `limits` allows.
     """
     with objects(mirror.folder) as there:
         tree = there.tree_of(pinned.commit)
@@ -146,10 +147,16 @@ def verify(mirror: Mirror, pinned: GitSource | Submodule, *, where: str) -> None
                 todo="lock again: one of the two was changed by hand",
             )
         seen: set[str] = set()
-        for leaf in leaves(there, tree, where=where):
-            if leaf.kind != SUBMODULE and leaf.oid not in seen:
-                seen.add(leaf.oid)
-                there.open(leaf.oid, "blob").finish()
+        total = 0
+        for leaf in leaves(there, tree, where=where, limits=limits):
+            if leaf.kind == SUBMODULE or leaf.oid in seen:
+                continue
+            seen.add(leaf.oid)
+            blob = there.open(leaf.oid, "blob")
+            total += blob.size
+            if total > limits.total:
+                raise UnsafeInputError(f"holds more than {limits.total} bytes", where=where)
+            blob.finish()
 
 
 def _together(faults: list[PennyError]) -> PennyError:

@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import pytest
 
+from reproducer.build.archives import Limits
 from reproducer.documents.lock import Component, Lock
 from reproducer.documents.sources import GitSource
-from reproducer.errors import DriftError, NotCheckedError, UsageError
+from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
 from reproducer.git.mirrors import Mirror
-from reproducer.git.obtaining import Commits, obtain
+from reproducer.git.obtaining import Commits, obtain, verify
 from reproducer.store import Store
 from tests.git.conftest import Desk, Notes, Repository, Server, bare
 
@@ -137,3 +138,13 @@ def test_all_faults_at_once(desk: Desk, repository: Repository, daemon: Server, 
         _obtain(other, _lock(gone=gone, away=away, good=good))
     assert caught.value.exit_code == 97
     assert Mirror.of(other, good.url, good.commit).has(good.commit)
+
+
+def test_large(desk: Desk, repository: Repository) -> None:
+    """A commit that holds more than a source tree does is refused before the file is read."""
+    repository.commit({"large.bin": bytes(1 << 20)})
+    source = desk.source(repository.path, repository.head)
+    mirror = Mirror.of(desk.store, None, repository.head)
+    verify(mirror, source, where="kernel")
+    with pytest.raises(UnsafeInputError, match="holds more than 524288 bytes"):
+        verify(mirror, source, where="kernel", limits=Limits(total=1 << 19))

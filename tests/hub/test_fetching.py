@@ -1,5 +1,6 @@
 """Fetching a checkpoint from a hub: into its own cache, resumed, verified, presented as exactly the locked files."""
 
+import errno
 import hashlib
 import os
 import socket
@@ -9,7 +10,7 @@ import pytest
 
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
 from reproducer.fetch.web import Patience
-from reproducer.hub import asking, download
+from reproducer.hub import asking, download, presenting
 from reproducer.hub.presenting import presented
 from reproducer.progress import Silent
 from tests.hub.conftest import CONFIG, FILES, MORE, NAME, WEIGHTS, Bench, checkpoint_of
@@ -194,12 +195,26 @@ def test_a_changed_byte_is_found_before_use(bench: Bench) -> None:
     assert presented(bench.store, checkpoint_of(bench.hub), reporter=Silent()) is None
 
 
-def test_the_presented_folder_takes_no_second_room(bench: Bench) -> None:
-    """On one disk the folder shares the bytes of the cache: a hard link or a reflink."""
+@pytest.mark.parametrize("way", ["as the disk can", "hard links", "copies"])
+def test_the_presented_folder_shares_bytes_where_it_can(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """On one disk the folder takes no second room; on another one the files are copied, and that is told."""
+    if way != "as the disk can":
+        monkeypatch.setattr(presenting, "_cloned", lambda *_: False)
+    if way == "copies":
+
+        def link(*_: object, **__: object) -> None:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+        monkeypatch.setattr(os, "link", link)
     folder = bench.fetch().folders["model"]
+    assert tree(folder) == FILES
     weights = folder / "model-00001-of-00002.safetensors"
-    assert weights.stat().st_nlink == 2 or weights.stat().st_ino != bench.blob(WEIGHTS).stat().st_ino
     assert not weights.is_symlink()
+    same = weights.stat().st_ino == bench.blob(WEIGHTS).stat().st_ino
+    copied = any("6 files are copied" in line for line in bench.notes.lines)
+    assert (same, copied) == {"hard links": (True, False), "copies": (False, True)}.get(way, (same, False))
 
 
 def test_offline_takes_the_cache_and_nothing_else(bench: Bench) -> None:

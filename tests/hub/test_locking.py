@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,13 +100,17 @@ def test_every_file_is_locked_and_no_weight_is_transferred(project: Project, hub
     assert locked.document.launch.effective["context_length"] == 2048
 
 
-def test_locking_again_changes_nothing_and_fetches_nothing(project: Project, hub: HubServer) -> None:
+def test_locking_again_changes_nothing_and_fetches_nothing(project: Project, hub: HubServer, tmp_path: Path) -> None:
     """The same commit gives the same lock; small files that the lock has are not fetched again."""
     project.written()
     hub.forget()
     again = project.lock()
     assert again.reasons == ()
     assert hub.asked("/resolve/") == 0
+    shutil.rmtree(cache := tmp_path / "cache")
+    assert project.lock().reasons == ()
+    assert cache.is_dir()  # what configs name is looked at again
+    assert (hub.asked("config.json") > 0, hub.asked("README.md"), hub.asked("notes.txt")) == (True, 0, 0)
 
 
 def test_a_name_that_moved_is_a_reason(project: Project, hub: HubServer) -> None:

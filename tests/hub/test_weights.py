@@ -50,6 +50,7 @@ PLAIN = {
     "json": b'{"model_type": "llama"}',
     "python": b"class Model:\n    pass\n",
     "words": b"c\nb\na\n.",
+    "a pickle that calls nothing": b"N.",
     "sentencepiece": b"\n\x0e\n\x05<unk>\x15\x00\x00\x00\x00\x18\x02",
     "gguf": b"GGUF\x03\x00\x00\x00",
     "onnx": b"\x08\x07\x12\x07pytorch",

@@ -1,5 +1,6 @@
 """The launch of a running server as a lock states it: placeholders for paths, files beside it, no secrets."""
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ _ABSOLUTE = re.compile(r"""(?:^|[\s"'=:,])(?:file:/+|~?/)[A-Za-z0-9._~-]""")
 _NO_PATHS = frozenset({"fastapi-root-path", "root-path"})
 _FILE_ENDINGS = (".jinja", ".json", ".jsonl", ".toml", ".txt", ".yaml", ".yml")
 _LARGEST_FILE = 4 << 20
+_CHECKPOINTS = frozenset({"model", "model-path", "speculative-draft-model-path", "tokenizer", "tokenizer-path"})
+_TABLES = frozenset({"speculative-config"})
 _KEYS = ("launch.arguments.", "launch.environment.")
 _CHOSEN = "penny chooses it"
 
@@ -154,15 +157,19 @@ class Placing:
             return None if any(each is None for each in several) else tuple(str(each) for each in several)
         if not isinstance(value, str):
             return value
-        text = self._with_placeholders(value)
+        text = self._with_placeholders(value, name)
         if (file := self._file(name, text)) is not None:
             return file
         return None if _ABSOLUTE.search(text) and name not in _NO_PATHS else text
 
-    def _with_placeholders(self, text: str) -> str:
+    def _with_placeholders(self, text: str, name: str = "") -> str:
+        """Text with placeholders for the checkpoints' folders; where it names a checkpoint, for its name too."""
         for role, told in sorted(self.checkpoints.items(), key=lambda item: -len(str(item[1].folder))):
-            if text == told.text:
-                return f"{{checkpoint.{role}}}"
+            placeholder = f"{{checkpoint.{role}}}"
+            if text == told.text and name in _CHECKPOINTS:
+                return placeholder
+            if name in _TABLES:
+                text = text.replace(json.dumps(told.text), json.dumps(placeholder))
             for path in {str(told.folder), told.text if told.text.startswith("/") else str(told.folder)}:
                 text = re.sub(rf"{re.escape(path.rstrip('/'))}/?(?=$|[^A-Za-z0-9._/-])", f"{{checkpoint.{role}}}", text)
         return text

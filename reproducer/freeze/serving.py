@@ -19,11 +19,12 @@ from reproducer.freeze.placing import Placing, Told
 from reproducer.freeze.started import started
 from reproducer.freeze.variables import kept
 from reproducer.freeze.weights import Named, Weights, read, resolve
+from reproducer.hub.references import references_of_launch
 from reproducer.launch.startup_log import read_head
 
 _CHECKPOINTS: Mapping[EngineKind, Mapping[Role, str]] = {
     "sglang": {"target": "model-path", "draft": "speculative-draft-model-path", "tokenizer": "tokenizer-path"},
-    "vllm": {"target": "model", "tokenizer": "tokenizer"},
+    "vllm": {"target": "model", "draft": "speculative-config", "tokenizer": "tokenizer"},
     "openai": {"target": "model-path", "tokenizer": "tokenizer-path"},
 }
 _LARGEST_CONFIG = 4 << 20
@@ -39,9 +40,7 @@ def checkpoints(
     seen: dict[Path, Role] = {}
     revision = arguments.get("revision")
     for role, flag in _CHECKPOINTS[kind].items():
-        text = arguments.get(flag)
-        if kind == "openai" and role == "target":
-            text = text or arguments.get("model")
+        text = _word(kind, role, arguments.get(flag), arguments)
         own = notes.asked.folders.get(role)
         if own is None and not isinstance(text, str):
             continue
@@ -78,6 +77,22 @@ def checkpoints(
             "the command line names no checkpoint", todo="name its folder with --checkpoint target=FOLDER"
         )
     return found
+
+
+def _word(
+    kind: EngineKind, role: Role, value: ArgumentValue | None, arguments: Mapping[str, ArgumentValue]
+) -> ArgumentValue | None:
+    """The word by which a command line names a checkpoint; vLLM's draft stands in a table of JSON."""
+    if kind == "openai" and role == "target":
+        return value or arguments.get("model")
+    if kind == "vllm" and role == "draft" and isinstance(value, str):
+        try:
+            table = parse_json(value, where="launch.arguments.speculative-config", limit=_LARGEST_CONFIG)
+        except InvalidDocumentError:
+            return None
+        model = table.get("model") if isinstance(table, dict) else None
+        return model if isinstance(model, str) else None
+    return value
 
 
 def _name(named: Named, served: str | None) -> str:
@@ -140,6 +155,8 @@ def launched(notes: Notes, given: Given, weights: Mapping[Role, tuple[str, Weigh
         arguments["served-model-name"] = word  # as it answers now; a launch from a folder would answer otherwise
     placing = Placing(given.kind, notes.found.cwd, told, beside)
     launch = placing.launch(given.module, arguments, variables.environment)
+    for each in references_of_launch(launch.arguments):
+        notes.miss(each.where.removeprefix("key "), f"it names {each.repository}, which no checkpoint of the lock pins")
     notes.unknown += placing.unknown
     notes.left_out += placing.left_out
     info, effective = _effective(notes, given.kind, launch, told)

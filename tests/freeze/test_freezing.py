@@ -1,5 +1,6 @@
 """A running server gives a lock: what it says is what runs, what it does not know it says, and secrets stay out."""
 
+import hashlib
 import json
 import os
 import signal
@@ -12,10 +13,11 @@ import pytest
 
 from reproducer.documents.environment import AdoptedEnvironment, Observation
 from reproducer.documents.lock import Lock
+from reproducer.documents.sources import HubSource
 from reproducer.errors import DriftError, NotCheckedError, UsageError
 from reproducer.freeze.found import find
 from reproducer.locking.render import render_lock
-from tests.freeze.conftest import VERSION, World, keys
+from tests.freeze.conftest import VERSION, World, keys, write_wheel
 
 WORDS = ("--attention-backend", "torch_native", "--page-size=16", "--disable-cuda-graph", "--tags", "a", "b")
 
@@ -291,3 +293,120 @@ def test_nobody_listens(world: World) -> None:
 
     with pytest.raises(NotCheckedError, match="cannot say which module serves"):
         freeze(find(pid=process.pid, port=None), Asked(host="127.0.0.1", port=None), world.store, reporter=Silent())
+
+
+def test_a_configuration_file_is_read_as_the_server_reads_it(world: World) -> None:
+    """`--config`: its arguments stand in the lock, the command line counts before them, and no file is named."""
+    reader = "import json\ndef safe_load(data):\n    return json.loads(data)\n"
+    world.install(write_wheel(world.folder / "wheels", "pyyaml", "6.0", {"yaml/__init__.py": reader}))
+    config = world.folder / "server.yaml"
+    config.write_text('{"page_size": 32, "hicache-ratio": 3.5, "disable-cuda-graph": true, "tags": ["x"]}')
+    _, port = world.start("--page-size", "16", "--config", str(config))
+    arguments = world.freeze(port).document.launch.arguments
+    assert arguments == {
+        "disable-cuda-graph": True,
+        "hicache-ratio": 3.5,
+        "model-path": "{checkpoint.target}",
+        "page-size": 16,
+        "tags": ("x",),
+    }
+    config.write_text("no table")
+    frozen = world.freeze(port)
+    assert "launch.arguments.config" in keys(frozen.unknown)
+
+
+def test_every_checkpoint_has_its_role(world: World) -> None:
+    """A draft and a tokenizer of their own; a tokenizer that is the target's is no second checkpoint."""
+    draft = world.folder / "models" / "draft"
+    draft.mkdir()
+    (draft / "config.json").write_text("{}")
+    target = str(world.checkpoint)
+    _, port = world.start("--speculative-draft-model-path", str(draft), "--tokenizer-path", f"{target}/")
+    lock = world.freeze(port).document
+    assert [(each.role, each.name) for each in lock.checkpoints] == [("target", "tiny"), ("draft", "draft")]
+    assert lock.launch.arguments["speculative-draft-model-path"] == "{checkpoint.draft}"
+    assert lock.launch.arguments["tokenizer-path"] == "{checkpoint.target}"
+
+
+def test_a_model_named_by_its_repository(world: World) -> None:
+    """R3: the name becomes one revision, every file verified, and the server still answers to that name."""
+    commit = "c" * 40
+    snapshot = world.folder / "hub" / "models--org--tiny" / "snapshots" / commit
+    snapshot.mkdir(parents=True)
+    blobs = snapshot.parent.parent / "blobs"
+    blobs.mkdir()
+    data = (world.checkpoint / "config.json").read_bytes()
+    blob = hashlib.sha256(data).hexdigest()
+    (blobs / blob).write_bytes(data)
+    (snapshot / "config.json").symlink_to(f"../../blobs/{blob}")
+    (snapshot.parent.parent / "refs").mkdir()
+    (snapshot.parent.parent / "refs" / "main").write_text(commit)
+    variables = {"HF_HUB_CACHE": str(world.folder / "hub")}
+    _, port = world.start("--model-path", "org/tiny", variables=variables)
+    frozen = world.freeze(port)
+    target = frozen.document.target
+    assert target.source == HubSource(repository="org/tiny", revision=commit)
+    launch = frozen.document.launch
+    assert launch.arguments["model-path"] == "{checkpoint.target}"
+    assert launch.arguments["served-model-name"] == "org/tiny"
+    assert launch.effective["model_path"] == "{checkpoint.target}"
+    assert launch.effective["served_model_name"] == "org/tiny"
+
+
+def test_killed_while_it_freezes_nothing_is_left(world: World) -> None:
+    """Penny is killed before it wrote: no lock, no part of one, and the server goes on."""
+    pid, port = world.start(variables={"SGLANG_STAND_IN": "never"})
+    command = [sys.executable, "-m", "reproducer", "freeze", "--url", f"http://127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        [*command, "--store", str(world.folder / "store")],
+        cwd=world.work,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert b"freezing pid" in process.stderr.readline()
+    time.sleep(1)
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    assert list(world.work.iterdir()) == []
+    os.kill(pid, 0)
+
+
+def test_the_server_is_killed_while_it_is_frozen(world: World) -> None:
+    """Nothing is written of a process that has gone: exit 96."""
+    pid, port = world.start(variables={"SGLANG_STAND_IN": "never"})
+    command = [sys.executable, "-m", "reproducer", "freeze", "--url", f"http://127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        [*command, "--store", str(world.folder / "store")],
+        cwd=world.work,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    assert b"freezing pid" in process.stderr.readline()
+    time.sleep(2)
+    os.kill(pid, signal.SIGKILL)
+    world.started[0].wait()
+    _, err = process.communicate()
+    assert process.returncode == 96
+    assert b"ended while it was read" in err
+    assert not (world.work / "frozen.lock.toml").exists()
+
+
+def test_a_server_elsewhere_gives_no_lock(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what it tells is known: nothing is written, everything else is listed as unknown, exit 96."""
+    _, port = world.start(*WORDS)
+    monkeypatch.setattr("reproducer.freeze.found.is_here", lambda _host: False)
+    from typer.testing import CliRunner
+
+    from reproducer.cli.app import app
+
+    monkeypatch.chdir(world.work)
+    ran = CliRunner().invoke(app, ["freeze", "--url", f"http://127.0.0.1:{port}", "--json"])
+    assert ran.exit_code == 96
+    told = json.loads(ran.stdout)
+    assert told["lock"] is None
+    assert told["effective"]["page_size"] == 16
+    assert {"adopted", "checkpoints", "launch.arguments"} <= {each["key"] for each in told["unknown"]}
+    assert list(world.work.iterdir()) == []

@@ -260,7 +260,9 @@ def test_submodules_of_a_lock(desk: Desk, repository: Repository, tmp_path: Path
     (module,) = source.submodules
     with pytest.raises(DriftError, match="it names none there"):
         desk.exported(source.model_copy(update={"submodules": ()}), "none")
-    stale = module.model_copy(update={"commit": repository.head, "tree": repository.tree})
+    moved = Repository(tmp_path / "part").commit({"part.txt": "other"})
+    other = desk.source(tmp_path / "part", moved)
+    stale = module.model_copy(update={"commit": other.commit, "tree": other.tree})
     with pytest.raises(DriftError, match="not the lock's"):
         desk.exported(source.model_copy(update={"submodules": (stale,)}), "stale")
     extra = Submodule(path="elsewhere", commit=module.commit, tree=module.tree)

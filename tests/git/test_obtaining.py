@@ -14,7 +14,7 @@ from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, Usa
 from reproducer.git.mirrors import Mirror
 from reproducer.git.obtaining import Commits, obtain, verify
 from reproducer.store import Store
-from tests.git.conftest import Desk, Notes, Repository, Server, bare
+from tests.git.conftest import Desk, Notes, Repository, Serve, Server, bare
 
 
 def _lock(**sources: GitSource) -> Lock:
@@ -90,6 +90,16 @@ def test_place_before_address(desk: Desk, repository: Repository, daemon: Server
     with pytest.raises(NotCheckedError, match=r"kernel\.git"):
         _obtain(other, lock)
     assert _obtain(other, lock, places={"kernel": repository.path}).downloaded > 0
+
+
+def test_no_network_where_a_place_has_it(desk: Desk, repository: Repository, web: Serve, other: Store) -> None:
+    """A repository on this machine is asked before a server, which is then not asked at all."""
+    server = web()
+    bare(repository, server.folder, "kernel.git")
+    lock = _lock(kernel=desk.source(server.at("kernel.git"), repository.head))
+    server.asked.clear()
+    _obtain(other, lock, places={"kernel": repository.path})
+    assert server.asked == []
 
 
 def test_wrong_place(desk: Desk, repository: Repository, other: Store, tmp_path: Path) -> None:

@@ -108,6 +108,28 @@ class World:
         for noted in self.site.glob("*.dist-info/direct_url.json"):
             noted.unlink()  # as if an index had served it
 
+    def git(self, *arguments: str) -> str:
+        """Run git in the checkout."""
+        person = ("-c", "user.name=n", "-c", "user.email=e@example.org")
+        command = ["git", "-C", str(self.folder / "checkout"), *person, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def into_checkout(self) -> Path:
+        """Make the engine an editable install of a git working tree, as a fork of it is worked on."""
+        project = self.folder / "checkout"
+        (project / "python").mkdir(parents=True)
+        (self.site / "sglang").rename(project / "python" / "sglang")
+        (project / ".gitignore").write_text("__pycache__/\n")
+        self.git("init", "-q")
+        self.git("remote", "add", "origin", "https://user:secret@example.org/fork.git")
+        self.git("add", ".")
+        self.git("commit", "-qm", "one")
+        info = next(self.site.glob("sglang-*.dist-info"))
+        (info / "direct_url.json").write_text(json.dumps({"url": project.as_uri(), "dir_info": {"editable": True}}))
+        (self.site / "__editable__.sglang-0.5.10.pth").write_text(f"{project / 'python'}\n")
+        (info / "RECORD").write_text("__editable__.sglang-0.5.10.pth,,\n")
+        return project
+
     def start(
         self,
         *words: str,

@@ -247,3 +247,26 @@ def test_two_locks_in_one_folder_do_not_share_files(world: World) -> None:
     _, port = world.start(*WORDS)
     assert world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--lock", "later.lock.toml").code == 0
     assert opened.check_files() == open_lock(world.work / "later.lock.toml").check_files() == 3
+
+
+def test_a_checkout_is_held_against_its_commit(world: World) -> None:
+    """An editable engine is launched where it is what was frozen; an edited file or another commit is refused."""
+    project = world.into_checkout()
+    opened = frozen(world)
+    adopted(world, opened)
+    path = project / "python" / "sglang" / "more.py"
+    path.write_text("X = 1\n")
+    with pytest.raises(DriftError, match="1 difference") as caught:
+        adopted(world, opened)
+    assert "sglang holds other files beside commit" in caught.value.why
+    world.git("add", ".")
+    world.git("commit", "-qm", "two")
+    with pytest.raises(DriftError) as caught:
+        adopted(world, opened)
+    assert (
+        f"sglang is at commit {world.git('rev-parse', 'HEAD')}, not {world.git('rev-parse', 'HEAD~1')}"
+        in caught.value.why
+    )
+    path.unlink()
+    world.git("checkout", "-q", "HEAD~1")
+    adopted(world, opened)

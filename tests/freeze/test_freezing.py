@@ -143,27 +143,13 @@ def test_paths_become_files_placeholders_or_unknown(world: World) -> None:
 
 def test_the_commit_is_that_of_the_running_artefact(world: World) -> None:
     """R6: labelled with one commit, running another: the lock has the commit that is checked out, with its changes."""
-    project = world.folder / "checkout"
-    (project / "python").mkdir(parents=True)
-    (world.site / "sglang").rename(project / "python" / "sglang")
-    git = ["git", "-C", str(project), "-c", "user.name=n", "-c", "user.email=e@example.org"]
-    for command in (
-        ["init", "-q"],
-        ["remote", "add", "origin", "https://user:secret@example.org/fork.git"],
-        ["add", "."],
-        ["commit", "-qm", "one"],
-    ):
-        subprocess.run([*git, *command], check=True, capture_output=True)
-    label = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    project = world.into_checkout()
+    label = world.git("rev-parse", "HEAD")
     (project / "python" / "sglang" / "more.py").write_text("X = 1\n")
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-qm", "two"], check=True)
-    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    world.git("add", ".")
+    world.git("commit", "-qm", "two")
+    head = world.git("rev-parse", "HEAD")
     (project / "python" / "sglang" / "more.py").write_text("X = 2\n")
-    info = next(world.site.glob("sglang-*.dist-info"))
-    (info / "direct_url.json").write_text(json.dumps({"url": project.as_uri(), "dir_info": {"editable": True}}))
-    (world.site / "__editable__.sglang-0.5.10.pth").write_text(f"{project / 'python'}\n")
-    (info / "RECORD").write_text("__editable__.sglang-0.5.10.pth,,\n")
     _, port = world.start(variables={"SGLANG_COMMIT": label})
     frozen = world.freeze(port)
     stated = next(each for each in environment_of(frozen.files).distributions if each.project == "sglang")

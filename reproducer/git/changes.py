@@ -7,7 +7,7 @@ own, which has no configuration; of theirs it reads the commit that is checked o
 import hashlib
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,14 @@ def working_tree(path: Path) -> WorkingTree | None:
     return WorkingTree(path, git_dir, commit) if said.status == 0 else None
 
 
-def changes_of(tree: WorkingTree, mirror: Mirror, work: Path, *, where: str) -> bytes | None:
+def changes_of(
+    tree: WorkingTree,
+    mirror: Mirror,
+    work: Path,
+    *,
+    where: str,
+    left_out: Callable[[str], bool] = lambda _path: False,
+) -> bytes | None:
     """The patch from the commit that is checked out to what lies there, tracked and untracked; None where it is clean.
 
     Args:
@@ -75,6 +82,7 @@ def changes_of(tree: WorkingTree, mirror: Mirror, work: Path, *, where: str) -> 
         mirror: has its commit.
         work: a folder of penny's own, that does not exist yet.
         where: what it is for, for errors.
+        left_out: files that count as they are in the commit.
 
     Raises:
         UnsafeInputError: what no patch carries: repositories inside, and more than a lock's files may have.
@@ -89,6 +97,7 @@ def changes_of(tree: WorkingTree, mirror: Mirror, work: Path, *, where: str) -> 
             index.run("add", "--all", "--", ".")
         except GitFaultError as error:
             raise NotCheckedError("the working tree cannot be read", where=str(tree.path), why=error.why) from error
+    index.settle(tree.commit, left_out)
     index.settle_pointers(tree.commit)
     changed = list(index.changed(tree.commit))
     if not changed:
@@ -226,6 +235,15 @@ class _Index:
             if match := _RAW.match(meta):
                 found.append((path, (int(match[1], 8), int(match[2], 8)), match[3]))
         return found
+
+    def settle(self, commit: str, left_out: Callable[[str], bool]) -> None:
+        """Take for unchanged what is left out."""
+        for path, modes, before in self._raw(commit):
+            if left_out(path):
+                if modes[0]:
+                    self.run("update-index", "--add", "--cacheinfo", f"{modes[0]:o},{before},{path}")
+                else:
+                    self.run("update-index", "--force-remove", "--", path)
 
     def settle_pointers(self, commit: str) -> None:
         """Take for unchanged what Git LFS put in the place of a pointer."""

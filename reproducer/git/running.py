@@ -244,6 +244,7 @@ def start(
     options = [] if git_dir is None else [f"--git-dir={git_dir}"]
     # No protocol may have an empty list: git then takes the list for not there.
     environment = {**_SET, **_as_variables(settings), "GIT_ALLOW_PROTOCOL": allowed or "none", **(variables or {})}
+    environment["PATH"] = _programs()
     command = ["env", *_unset(environment), "git", "--no-pager", "--literal-pathspecs", *options, *arguments]
     return _program(folder).execute(
         command,
@@ -275,11 +276,18 @@ def stop(process: Any) -> None:
 def _program(folder: Path) -> "Git":
     """GitPython's front for the git on PATH."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    if shutil.which("git") is None:
+    if shutil.which("git", path=_programs()) is None:
         raise NotCheckedError("there is no git on this machine", todo="install git")
     from git import Git
 
     return Git(folder)
+
+
+def _programs() -> str:
+    """Where programs are looked for: not in the folder that git works in, which may be anybody's."""
+    return os.pathsep.join(
+        each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each.startswith("/")
+    )
 
 
 def _unset(ours: Mapping[str, str]) -> list[str]:
@@ -303,7 +311,7 @@ def _of_person(folder: Path) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for scope in ("--system", "--global"):
         command = ["env", *_unset({}), "git", "config", scope, "--includes", "--null", "--get-regexp", _OF_A_PERSON]
-        process = _program(folder).execute(command, as_process=True, start_new_session=True)
+        process = _program(folder).execute(command, as_process=True, env={"PATH": _programs()}, start_new_session=True)
         try:
             out = process.stdout.read(LONGEST_OUTPUT)
         finally:

@@ -3,8 +3,9 @@
 The commit that is locked is kept as long as the manifest asks for the same; `--upgrade NAME` asks the repository anew.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import shown
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from reproducer.git.mirrors import Form
 
 _NAMED = 5
+_WRITTEN = ("*.lock.toml", "pylock.toml", "pylock.*.toml")
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,22 @@ class Repositories:
                     own = reading.mirrored(module.url, module.commit, (beside, *_of(module.url)), where=name)
                     folder = Path(str(beside.path))
                     clean_submodule(folder, module, own, work / f"submodule-{number}", where=name)
-            return changes_of(tree, mirror, work / "changes.git", where=name)
+            return changes_of(tree, mirror, work / "changes.git", where=name, left_out=self._own(tree))
+
+    def _own(self, tree: WorkingTree) -> Callable[[str], bool]:
+        """Which files of a working tree a lock in it writes itself: they would change with every lock."""
+        try:
+            below = self.making.root.resolve().relative_to(tree.path.resolve())
+        except ValueError:
+            return lambda _path: False
+
+        def own(path: str) -> bool:
+            file = PurePosixPath(path)
+            if file.is_relative_to(below / EXPECTED):
+                return True
+            return file.parent == PurePosixPath(below) and any(file.match(each) for each in _WRITTEN)
+
+        return own
 
 
 def _moved(ref: str, before: str, after: str) -> str:

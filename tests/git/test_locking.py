@@ -185,6 +185,26 @@ def test_changes(project: Project, from_git: Callable[..., Repository]) -> None:
     assert clean.components[1].outputs != before.components[1].outputs
 
 
+def test_lock_inside_of_the_repository(project: Project) -> None:
+    """A lock may lie in the repository that it locks: what it writes itself is no change of the source."""
+    repository = Repository(project.folder)
+    repository.git("init", "--quiet", "--initial-branch=main")
+    token = secrets.token_hex(8)
+    repository.commit({"runtime/kernels/kernels.py": f"KERNELS = '{token}'\n"}, token)
+    text = 'source = { kind = "git", url = ".", ref = "main", subfolder = "runtime/kernels", changes = true }'
+    project.edit(LOCAL, text)
+    repository.commit()
+    first = project.written().document
+    assert source_of(first).changes is None
+    assert project.lock(check=True).reasons == ()
+    repository.write({"runtime/kernels/kernels.py": "KERNELS = 'changed'\n"})
+    locked = project.written()
+    patch = locked.files["runtime/expected/kernels.changes.patch"]
+    assert patch.count(b"diff --git") == 1
+    assert project.lock(check=True).reasons == ()
+    assert project.written().document == locked.document
+
+
 def test_changes_of_another_commit(project: Project, from_git: Callable[..., Repository]) -> None:
     """Changes belong to the commit that is checked out; beside another one they are refused, or do not matter."""
     repository = from_git(ref="v1")

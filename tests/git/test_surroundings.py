@@ -179,6 +179,23 @@ def test_variables_of_the_caller(  # noqa: PLR0917  fixtures
         desk.contents(elsewhere.path, commit)
 
 
+def test_program_in_a_working_tree(
+    desk: Desk, repository: Repository, trap: Path, ran: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A `git` that lies in a working tree is not run, though the caller's PATH says to look there first."""
+    for name in ("git", "env"):
+        (repository.path / name).write_bytes(trap.read_bytes())
+        (repository.path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f":.:{os.environ['PATH']}")
+    monkeypatch.chdir(repository.path)
+    tree = working_tree(repository.path)
+    assert tree is not None
+    mirror = desk.reading().mirrored(None, tree.commit, (Address(path=repository.path),), where="kernel")
+    with desk.store.private_folder() as work:
+        assert changes_of(tree, mirror, work / "changes", where="kernel") is not None
+    assert not ran.exists()
+
+
 def test_exec_path(desk: Desk, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GIT_EXEC_PATH names no programs to run in git's place."""
     monkeypatch.setenv("GIT_EXEC_PATH", str(tmp_path))

@@ -70,6 +70,7 @@ def test_every_unknown_is_named_at_once(fresh: Any) -> None:
         "launch.arguments.page-size",
         "launch.arguments",
     ]
+    assert all(each.needed for each in found)
     lines = fresh.manifest.read_text("utf-8").splitlines()
     assert [lines[(each.line or 0) - 1].split()[0] for each in found] == [
         "source",

@@ -92,8 +92,8 @@ class GitSource(Part):
 
     Attributes:
         url: where it can be had; None for a repository that is known by its commit only, such as one on a disk.
-        asked: sha256 of the branch or tag that the manifest named, which is no place for one here; a lock is kept as long
-            as the manifest asks for the same. None where it named the commit.
+        asked: sha256 of the branch or tag that the manifest named, which is no place for one here; a lock is kept as
+            long as the manifest asks for the same. None where it named the commit.
         commit: full object name, SHA-1 or SHA-256.
         tree: object name of the commit's tree.
         subfolder: the folder in it that is built; None for the top.
@@ -123,10 +123,16 @@ class WheelMemberSource(Artefact):
 
 
 class HubSource(Part):
-    """One revision of a model repository on a Hugging Face hub; which endpoint serves it is nobody's business."""
+    """One revision of a model repository on a Hugging Face hub; which endpoint serves it is nobody's business.
+
+    Attributes:
+        asked: sha256 of the branch or tag that the manifest named; a lock is kept as long as the manifest asks for the
+            same. None where it named the commit.
+    """
 
     kind: Literal["hub"] = "hub"
     repository: HubRepository
+    asked: Sha256 | None = None
     revision: HubRevision
 
 

@@ -35,4 +35,4 @@ def noted_files(store: Store, source: HubSource) -> tuple[CheckpointFile, ...] |
 
 
 def _path(store: Store, source: HubSource) -> Path:
-    return store.root / "hub" / f"{content_digest(source.model_dump(mode='json'))}.json"
+    return store.root / "hub" / f"{content_digest([source.repository, source.revision])}.json"

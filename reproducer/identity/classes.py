@@ -72,6 +72,7 @@ RULES: tuple[tuple[str, Consequence, str], ...] = (
     ("environments/*/pylock/path", "cosmetic", _PLACE),
     ("environments/*/pylock/size", "cosmetic", _SIZE),
     ("environments/*/pylock/sha256", "cache-identity", _PACKAGES),
+    ("checkpoints/*/source/asked", "cosmetic", "what the manifest said for the revision, which is pinned itself"),
     ("checkpoints/*/source/**", "build", _CONVERSION),
     ("checkpoints/*/conversion/**", "build", _CONVERSION),
     ("checkpoints/*/files/*/blob", "cosmetic", "a second name of the content that the digest beside it fixes"),

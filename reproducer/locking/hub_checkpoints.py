@@ -4,7 +4,6 @@ What lies in LFS has its sha256 in the hub's list. What lies in git itself is sm
 it is fetched, held against that name, and hashed. Files that the lock has already under the same name are kept.
 """
 
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from reproducer.documents.lock import Checkpoint, CheckpointFile
 from reproducer.documents.manifest import CheckpointRequest, HubRequest
 from reproducer.documents.sources import HubSource
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
+from reproducer.git.references import asked, is_commit
 from reproducer.hub.asking import Hub
 from reproducer.hub.cache import CachedRepository
 from reproducer.hub.checking import Place, verified
@@ -32,10 +32,10 @@ from reproducer.hub.references import (
     references_in,
 )
 from reproducer.hub.weights import check_names_of_weights
+from reproducer.locking.environments import EVERYTHING
 from reproducer.locking.making import Making
 from reproducer.store.hashing import hash_file
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _LARGEST_IN_GIT = 64 << 20
 _BRINGING = 6
 
@@ -49,7 +49,8 @@ class HubCheckpoints:
 
     def checkpoint(self, request: CheckpointRequest, source: HubRequest) -> Checkpoint:
         """One checkpoint; raises as `penny lock` does."""
-        locked = HubSource(repository=source.repository, revision=self._commit(request, source))
+        commit = self._commit(request, source)
+        locked = HubSource(repository=source.repository, asked=asked(source.revision), revision=commit)
         files: tuple[CheckpointFile, ...] | Literal["unknown"]
         if source.digests == "unknown":
             files = self._noted(request, source, locked)
@@ -97,30 +98,43 @@ class HubCheckpoints:
         return f"{self.making.where}, checkpoint {request.name}"
 
     def _commit(self, request: CheckpointRequest, source: HubRequest) -> str:
-        """The commit that the manifest's revision is now; a name is looked up each time, a commit stays what it is."""
-        exact = _COMMIT.fullmatch(source.revision) is not None
-        if self._offline:
-            if exact:
-                return source.revision
-            raise NotCheckedError(
-                f"{shown(source.revision)} is a branch or a tag, and only the hub says which commit it is",
-                where=self._at(request),
-                why="no network is touched",
-                todo="name a full commit, or run without --offline",
-            )
-        commit = self._hub.commit(source.repository, source.revision)
+        """The lock's commit as long as the manifest asks for the same; else the one that its revision is now."""
         before = self._before(request)
-        if before is not None and before.source.revision != commit and not exact:  # type: ignore[union-attr]
-            self.making.reporter.note(f"{source.repository}: {source.revision} is another commit now, {commit}")
-        return commit
+        kept = None if before is None or {EVERYTHING, request.name} & self.making.upgrade else _source(before)
+        if kept is not None and kept.asked is not None and kept.asked == asked(source.revision):
+            if self.making.check:
+                self._tell_moved(request, source, kept.revision)
+            return kept.revision
+        if not self._offline:
+            return self._hub.commit(source.repository, source.revision)
+        if is_commit(source.revision):
+            return source.revision
+        raise NotCheckedError(
+            f"{shown(source.revision)} is a branch or a tag, and only the hub says which commit it is",
+            where=self._at(request),
+            why="no network is touched",
+            todo="name a full commit, or run without --offline",
+        )
+
+    def _tell_moved(self, request: CheckpointRequest, source: HubRequest, kept: str) -> None:
+        """Say where the manifest's name is another commit by now; the lock stays."""
+        name, note = shown(source.revision), self.making.reporter.note
+        if self._offline:
+            note(f"checkpoint {request.name}: whether {name} still is the locked commit was not asked: no network")
+        elif (now := self._hub.commit(source.repository, source.revision)) != kept:
+            note(
+                f"checkpoint {request.name}: {name} is commit {now} now; the lock keeps {kept}, "
+                f"and `penny lock --upgrade {request.name}` takes the other one"
+            )
 
     def _before(self, request: CheckpointRequest, locked: HubSource | None = None) -> Checkpoint | None:
         """The checkpoint of the lock that is there, where it comes from the same repository (and revision)."""
         before = self.making.previous.checkpoint(request.name)
         if before is None or not isinstance(before.source, HubSource) or not isinstance(request.source, HubRequest):
             return None
-        same = before.source == locked if locked is not None else before.source.repository == request.source.repository
-        return before if same else None
+        if locked is not None and before.source.revision != locked.revision:
+            return None
+        return before if before.source.repository == request.source.repository else None
 
     def _noted(
         self, request: CheckpointRequest, source: HubRequest, locked: HubSource
@@ -237,3 +251,7 @@ class HubCheckpoints:
         elif missing:
             found.update(zip((file.path for file in missing), self._brought(source, missing), strict=True))
         return {path: place.read_bytes() for path, place in sorted(found.items())}
+
+
+def _source(checkpoint: Checkpoint) -> HubSource | None:
+    return checkpoint.source if isinstance(checkpoint.source, HubSource) else None

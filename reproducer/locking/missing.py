@@ -337,13 +337,18 @@ class _Asked:
             return
         if not isinstance(source, HubRequest):
             assert_never(source)
-        exact = re.fullmatch(r"[0-9a-f]{40}", source.revision) is not None
-        if not exact:
+        from reproducer.git.references import asked, is_commit
+
+        exact = is_commit(source.revision)
+        kept = isinstance(old, HubSource) and old.repository == source.repository
+        kept = kept and old.asked == asked(source.revision) is not None  # type: ignore[union-attr]
+        kept = kept and not {EVERYTHING, request.name} & self.known.upgrade
+        if not exact and not kept:
             why = f"{source.revision!r} is a branch or a tag, and only the hub says at which commit it is now"
             yield (*at, "revision"), Missing(dotted((*at, "revision")), None, "reference", why)
         same = isinstance(old, HubSource) and (old.repository, old.revision) == (source.repository, source.revision)
         listed = before is not None and before.files != UNKNOWN
-        if source.digests == "known" and not (same and listed):
+        if source.digests == "known" and not ((same or kept) and listed):
             why = f"files and digests of {source.repository} at this revision are what only the hub knows"
             yield (*at, "repository"), Missing(dotted((*at, "repository")), None, "hub", why)
 

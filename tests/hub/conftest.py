@@ -41,6 +41,8 @@ class Notes(Silent):
         """Keep it."""
         self.lines.append(message)
 
+    detail = note
+
 
 @pytest.fixture(autouse=True)
 def no_token(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

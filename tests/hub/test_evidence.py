@@ -1,6 +1,7 @@
 """Checkpoints of a hub in evidence: what a build receipt must show of them, and what a provenance statement names."""
 
 from pathlib import Path
+from typing import Any
 
 from reproducer.attest.statements import _dependencies
 from reproducer.build.products import Workshop
@@ -15,7 +16,7 @@ from tests.hub.conftest import FILES, NAME, Bench, checkpoint_of
 ROOT = Path(__file__).parents[2]
 
 
-def lock_with(bench: Bench, **changes: object) -> Lock:
+def lock_with(bench: Bench, **changes: Any) -> Lock:
     """The committed lock with its target from the hub."""
     checkpoint = checkpoint_of(bench.hub, **changes)
     return open_lock(ROOT / "penny.lock.toml").lock.model_copy(update={"checkpoints": (checkpoint,)})
@@ -23,7 +24,8 @@ def lock_with(bench: Bench, **changes: object) -> Lock:
 
 def receipt_with(tree: TreeDigest) -> BuildReceipt:
     """A build receipt that says what the checkpoint's files were."""
-    return BuildReceipt.model_construct(checkpoints={"model": tree})
+    stated: dict[str, Any] = {"checkpoints": {"model": tree}}
+    return BuildReceipt.model_construct(**stated)
 
 
 def test_a_receipt_carries_the_files_that_were_presented(bench: Bench) -> None:

@@ -85,6 +85,7 @@ def test_every_file_is_locked_and_no_weight_is_transferred(project: Project, hub
     assert target.source.model_dump() == {
         "kind": "hub",
         "repository": NAME,
+        "asked": hashlib.sha256(b"main").hexdigest(),
         "revision": hub.repositories[NAME].refs["main"],
     }
     assert {file.path: (file.sha256, file.size) for file in target.listed} == {
@@ -113,16 +114,31 @@ def test_locking_again_changes_nothing_and_fetches_nothing(project: Project, hub
     assert (hub.asked("config.json") > 0, hub.asked("README.md"), hub.asked("notes.txt")) == (True, 0, 0)
 
 
-def test_a_name_that_moved_is_a_reason(project: Project, hub: HubServer) -> None:
-    """A branch with a further commit changes the lock and `--check` says so; a full commit holds it."""
+def test_a_name_that_moved(project: Project, hub: HubServer) -> None:
+    """The lock stays where a branch moved on, `--check` says so, `--upgrade` takes it; another name is looked up."""
     first = project.written()
     kept = hub.repositories[NAME].refs["main"]
-    hub.add(NAME, {**FILES, "README.md": b"# Another text\n"})
-    checked = project.lock(check=True, accepted=False)
-    assert any("revision" in reason for reason in checked.reasons)
+    now = hub.add(NAME, {**FILES, "README.md": b"# Another text\n"})
+    notes = Notes()
+    checked = project.lock(check=True, accepted=False, reporter=notes)
+    assert checked.reasons == ()
+    assert any(f"'main' is commit {now} now" in line for line in notes.lines)
+    upgraded = project.lock(check=True, accepted=False, upgrade=frozenset({"model"}))
+    assert any(reason.startswith("checkpoints[model].source.revision") for reason in upgraded.reasons)
+    hub.repositories[NAME].refs["v2"] = now
+    project.edit('repository = "some/model" }', 'repository = "some/model", revision = "v2" }')
+    assert target_of(project.lock()).source.revision == now  # type: ignore[union-attr]
+    project.edit('revision = "v2" }', 'revision = "main" }')
+    assert target_of(project.lock()).source.revision == kept  # type: ignore[union-attr]
+    project.edit(', revision = "main" }', " }")
     project.edit('repository = "some/model" }', f'repository = "some/model", revision = "{kept}" }}')
     held = project.lock()
-    assert target_of(held) == target_of(first)
+    assert target_of(held).listed == target_of(first).listed
+    assert target_of(held).source.model_dump(exclude_none=True) == {
+        "kind": "hub",
+        "repository": NAME,
+        "revision": kept,
+    }
 
 
 def test_offline_keeps_an_exact_revision(project: Project, hub: HubServer) -> None:
@@ -136,6 +152,8 @@ def test_offline_keeps_an_exact_revision(project: Project, hub: HubServer) -> No
     project.edit(f'revision = "{kept}"', 'revision = "main"')
     with pytest.raises(NotCheckedError, match=r"missing|branch"):
         project.lock(offline=True)
+    project.written()
+    assert project.lock(offline=True).reasons == ()
 
 
 def test_the_hub_may_not_answer_another_commit(project: Project, hub: HubServer) -> None:
@@ -266,7 +284,7 @@ def test_r4_a_changed_template_is_behaviour(project: Project, hub: HubServer) ->
     before = opened(project)
     changed = b'{"chat_template": "{{ messages }} and tools"}'
     hub.add(NAME, {**FILES, "tokenizer_config.json": changed})
-    after = OpenedLock(project.lock().document, project.path)
+    after = OpenedLock(project.lock(upgrade=frozenset({"model"})).document, project.path)
     result = diff(before, after)
     consequences = {each.path: each.consequence for each in result.changes}
     template = next(path for path in consequences if "tokenizer_config.json" in path and path.endswith("sha256"))
@@ -309,8 +327,10 @@ def test_an_unknown_checkpoint_is_not_built(project: Project, hub: HubServer) ->
     project.written()
     lock = opened(project)
     fetched = fetch(lock, project.store, indexes=project.indexes, reporter=Silent())
+    notes = Notes()
     with pytest.raises(NotCheckedError, match="files of checkpoint model are not known"):
-        build(lock, project.store, fetched, reporter=Silent(), accepted="--yes")
+        build(lock, project.store, fetched, reporter=notes, accepted="--yes")
+    assert notes.lines == []
 
 
 HOSTILE: dict[str, dict[str, Any]] = {

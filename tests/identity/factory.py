@@ -238,7 +238,7 @@ def whole_data() -> dict[str, Any]:
             "name": "words",
             "role": "tokenizer",
             "trust_remote_code": False,
-            "source": {"kind": "hub", "repository": "some/words", "revision": commit},
+            "source": {"kind": "hub", "repository": "some/words", "asked": sha256("main"), "revision": commit},
             "files": [{**_file("tokenizer.model"), "blob": tree}],
         }
     ]

@@ -199,6 +199,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.end()
+    if list((made.store.root / "servers").glob("*")):
+        assert made.penny("stop", "--all").code == 0
 
 
 def keys(entries: Any) -> set[str]:

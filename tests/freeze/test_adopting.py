@@ -85,7 +85,7 @@ def test_every_difference_is_named_before_anything_starts(world: World) -> None:
     world.install(write_wheel(extra, "moving", "2.0", {"moving.py": "V = 2\n"}))
     world.install(write_wheel(extra, "coming", "1.0", {"coming.py": ""}))
     (world.site / "dropped.py").write_text("")
-    ended = world.penny("launch", "--lock", "frozen.lock.toml", "--yes", "--json")
+    ended = world.penny("launch", "--lock", "frozen.lock.toml", "--yes", "--json", "--detach")
     assert ended.code == 65
     why = ended.result["error"]["why"]
     for said in (

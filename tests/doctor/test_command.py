@@ -1,5 +1,6 @@
 """`penny doctor` as a process: what it refuses, and this host as checks."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.doctor.conftest import executable
 from tests.end_to_end.newcomer import ROOT, Penny, copy_of_repository, edit_lock
 
 
@@ -67,6 +69,39 @@ def test_a_host_that_lacks_what_the_lock_needs(tmp_path: Path) -> None:
         assert checks[name]["status"] == "failed"
         assert checks[name]["todo"]
     assert "no nvidia-smi" in checks["host.gpu"]["reason"]
+
+
+def test_an_old_driver_and_another_gpu(tmp_path: Path) -> None:
+    """nvidia-smi shows an older driver and another GPU: 68, each told with what to do, within 80 columns (R13)."""
+    penny = Penny(copy_of_repository(tmp_path / "clone"), tmp_path / "store", tmp_path / "keys")
+    row = "NVIDIA H200, 580.159.04, 143771, 700.00, 600.00, 9.0, 0x0000000000000040"
+    executable(tmp_path / "nvidia-smi", f"#!/bin/sh\necho '{row}'\n")
+
+    def change(document: Any) -> None:
+        document["toolchain"]["driver"] = "610.57.04"
+        document["launch"]["arguments"]["device"] = "cuda"
+        document["hardware"] = {
+            "gpu": "NVIDIA RTX PRO 6000 Blackwell Workstation Edition",
+            "count": 1,
+            "compute_capability": "12.0",
+            "memory_gb": 96,
+            "power_limit_w": 450,
+        }
+
+    edit_lock(penny.folder, change)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    ended = penny("doctor", "--offline", "--json", PATH=path)
+    checks = {check["id"]: check for check in ended.result["checks"]}
+    assert ended.code == 68
+    failed = {name for name, check in checks.items() if check["status"] == "failed"}
+    gpu = {"host.gpu.model", "host.gpu.compute_capability", "host.gpu.power_limit", "host.gpu.throttle"}
+    assert {"host.driver", *gpu} <= failed
+    assert checks["host.gpu"]["got"].startswith("NVIDIA H200, 150754820096 bytes, compute capability 9.0")
+    assert checks["host.driver"]["needed"]
+    assert all(checks[name]["todo"] for name in failed)
+    shown = penny("doctor", "--offline", PATH=path)
+    assert "150.8 GB" in shown.out
+    assert max(len(line.rstrip()) for line in shown.out.splitlines()) <= 80
 
 
 def test_a_table_of_80_columns(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from reproducer.attest.keys import signing_key
 from reproducer.boots import Boots
 from reproducer.build import build
 from reproducer.canonical import content_digest
+from reproducer.doctor.gpu import refuse_gpu
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import NotCheckedError
@@ -131,6 +132,7 @@ def reproduce(
     since = time.monotonic()
     key = signing_key(places.keys)  # found out now, not after everything was measured
     _check_writable(places.evidence)
+    refuse_gpu(opened.lock, where=str(opened.path))
     pinned = opened.check_files()
     walk.ended("lock", since, f"{opened.digest[:12]}, {pinned} pinned files are what it says", reused=True)
 

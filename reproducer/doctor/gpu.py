@@ -5,12 +5,15 @@ from collections.abc import Iterator
 
 from reproducer.doctor.checks import Checked
 from reproducer.documents.lock import Hardware, Lock
+from reproducer.errors import ConfigurationError
+from reproducer.gpus import look
 from reproducer.gpus.card import THROTTLED, Card, Cards
 
 _NO_LOCK = "there is no lock to compare with"
 _NO_GPU = "no GPU was found"
 _UNKNOWN = "unknown"
 _WATTS = 0.5
+_ROUNDED = 0.01  # locks state memory in rounded gigabytes
 
 
 def check_gpu(lock: Lock | None, cards: Cards) -> Iterator[Checked]:
@@ -37,6 +40,26 @@ def needs_gpu(lock: Lock) -> bool:
         return device.startswith("cuda")
     built = any(each.architectures for each in lock.components)
     return lock.hardware is not None or lock.toolchain.driver is not None or built
+
+
+def refuse_gpu(lock: Lock, *, where: str) -> None:
+    """Refuse, before anything is fetched or built, a machine whose GPUs cannot run what the lock launches.
+
+    Raises:
+        ConfigurationError: names every need that fails, an older driver than the lock's floor first.
+    """
+    if not needs_gpu(lock):
+        return
+    failed = [check for check in check_gpu(lock, look()) if check.needed and check.status == "failed"]
+    if failed:
+        failed.sort(key=lambda check: check.id != "host.driver")
+        told = [
+            f"{check.id}: {check.reason}" + (f", expected {check.expected}, got {check.got}" if check.got else "")
+            for check in failed
+        ]
+        raise ConfigurationError(
+            "this machine cannot run what the lock launches", where=where, why="; ".join(told), todo=failed[0].todo
+        )
 
 
 def _there(lock: Lock | None, cards: Cards, *, needed: bool) -> Checked:
@@ -140,8 +163,9 @@ def _memory(lock: Lock | None, cards: Cards) -> Checked:
     if len(sizes) < len(cards.found):
         return Checked(id=ident, status="unknown", needed=True, reason="the driver does not say how much there is")
     weights = sum(file.size for checkpoint in lock.checkpoints for file in checkpoint.listed)
-    fits = min(sizes) >= wanted and sum(sizes) > weights
-    less = "less than the lock's GPU has" if min(sizes) < wanted else "the weights alone do not fit"
+    enough = min(sizes) >= wanted * (1 - _ROUNDED)
+    fits = enough and sum(sizes) > weights
+    less = "the weights alone do not fit" if enough else "less than the lock's GPU has"
     return Checked(
         id=ident,
         status="passed" if fits else "failed",

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from reproducer.doctor.checks import Checked, outcome
-from reproducer.doctor.gpu import check_gpu, needs_gpu, version_of
+from reproducer.doctor.gpu import check_gpu, needs_gpu, refuse_gpu, version_of
 from reproducer.documents.lock import Lock
+from reproducer.errors import ConfigurationError
 from reproducer.gpus import Card, Cards, look
 from reproducer.gpus.card import reasons_of
 from reproducer.gpus.smi import from_smi
@@ -187,6 +188,28 @@ def test_machine_that_does_not_fit(change: dict[str, Any], ident: str, code: int
 def test_driver_that_is_new_enough(driver: str) -> None:
     """Versions are compared number by number and not as text."""
     assert checks(wanting(), dataclasses.replace(CARD, driver=driver))["driver"].status == "passed"
+
+
+def test_rounded_memory() -> None:
+    """A lock states gigabytes, rounded to one place; the card it was taken on has enough."""
+    h200 = dataclasses.replace(CARD, memory_bytes=150754820096)
+    assert checks(wanting(memory_gb=150.8), h200)["gpu.memory"].status == "passed"
+    assert checks(wanting(memory_gb=153), h200)["gpu.memory"].status == "failed"
+
+
+def test_a_walk_is_refused_before_anything_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's floor is checked first (R13); a lock for a CPU asks for no GPU at all."""
+    old = dataclasses.replace(CARD, driver="580.65.06", memory_bytes=1)
+    monkeypatch.setattr("reproducer.doctor.gpu.look", lambda: Cards((old,)))
+    with pytest.raises(ConfigurationError) as caught:
+        refuse_gpu(wanting(), where="lock")
+    assert caught.value.exit_code == 68
+    assert caught.value.why.startswith("host.driver: the driver is older")
+    assert "host.gpu.memory" in caught.value.why
+    monkeypatch.setattr("reproducer.doctor.gpu.look", lambda: Cards((CARD,)))
+    refuse_gpu(wanting(), where="lock")
+    monkeypatch.setattr("reproducer.doctor.gpu.look", lambda: pytest.fail("nobody was to look"))
+    refuse_gpu(Lock.from_data(lock_data(), where="lock"), where="lock")
 
 
 def test_versions_of_drivers() -> None:

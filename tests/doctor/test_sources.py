@@ -11,9 +11,10 @@ from reproducer.doctor.checks import Checked, outcome
 from reproducer.doctor.sources import Sources
 from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.documents.sources import GitSource, HubSource
-from reproducer.errors import DriftError, NotCheckedError
+from reproducer.errors import ConfigurationError, DriftError, NotCheckedError
 from reproducer.fetch import fetch
 from reproducer.fetch.indexes import Indexes
+from reproducer.gpus import Card, Cards
 from reproducer.progress import Silent
 from reproducer.reproduce import Places, reproduce
 from reproducer.store import Store
@@ -38,6 +39,23 @@ def checks(project: Any, store: Store, *, indexes: Indexes | None = None, offlin
 def empty(tmp_path: Path) -> Store:
     """A store that holds nothing."""
     return Store(tmp_path / "empty")
+
+
+def test_reproduce_checks_the_driver_first(
+    project: Any, empty: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine whose driver is older than the lock's floor nothing is fetched (R13)."""
+    opened = open_lock(project.path)
+    toolchain = opened.lock.toolchain.model_copy(update={"driver": "610.57.04"})
+    lock = opened.lock.model_copy(update={"toolchain": toolchain})
+    card = Card("Some GPU", "580.65.06", 1 << 36, "9.0", None, None, None)
+    monkeypatch.setattr("reproducer.doctor.gpu.look", lambda: Cards((card,)))
+    places = Places(empty, tmp_path / "kv", tmp_path / "keys", tmp_path / "evidence")
+    asked = len(project.index.asked)
+    with pytest.raises(ConfigurationError, match="610"):
+        reproduce(OpenedLock(lock, opened.path), places, indexes=project.indexes, reporter=Silent(), accepted="--yes")
+    assert len(project.index.asked) == asked
+    assert not empty.root.exists()
 
 
 def _page(project: Any, name: str) -> Path:

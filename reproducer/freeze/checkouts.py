@@ -4,27 +4,30 @@ The commit is that of the folder which the running code is read from. What a lab
 not asked.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import ValidationError
 
 from reproducer.canonical import content_digest
-from reproducer.documents.base import FileReference, shown
 from reproducer.documents.environment import UNKNOWN, Checkout, Origin
 from reproducer.documents.urls import git_url
-from reproducer.errors import NotCheckedError, PennyError, UnsafeInputError
+from reproducer.errors import NotCheckedError, UnsafeInputError
 from reproducer.freeze.beside import path_of
 from reproducer.locking.files import reference
 from reproducer.progress import Reporter
 from reproducer.store import Store
 from reproducer.store.hashing import hash_file, workers_here
 from reproducer.store.layout import private_folder
+
+if TYPE_CHECKING:
+    from reproducer.documents.base import FileReference
 
 _COMMIT = re.compile(r"([0-9a-f]{40}|[0-9a-f]{64})")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -102,7 +105,7 @@ class Checkouts:
 
     def _plain(self, folder: Path) -> Checkout:
         paths: list[str] = []
-        for top, folders, files in folder.walk() if hasattr(folder, "walk") else _walk(folder):
+        for top, folders, files in _walk(folder):
             folders[:] = sorted(each for each in folders if each not in _NOT_SOURCES and not each.endswith(".egg-info"))
             below = top.relative_to(folder)
             paths += [(below / each).as_posix() for each in sorted(files) if not each.endswith(".pyc")]
@@ -113,8 +116,6 @@ class Checkouts:
 
 
 def _walk(folder: Path) -> Iterable[tuple[Path, list[str], list[str]]]:
-    import os
-
     return ((Path(top), folders, files) for top, folders, files in os.walk(folder))
 
 
@@ -222,8 +223,3 @@ def _public(url: str) -> str | None:
 def package_folders(project: Path) -> tuple[Path, ...]:
     """Where the packages of a project's folder may lie."""
     return (project, project / "src", project / "python")
-
-
-def told(error: PennyError, what: str) -> str:
-    """Why a checkout is unknown, for a list of what is."""
-    return f"{what} cannot be read: {shown(error.what)}"

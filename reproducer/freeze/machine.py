@@ -21,7 +21,6 @@ _NVCC = re.compile(r"\bV(\d+\.\d+\.\d+)")
 _PATIENCE_S = 30
 _LARGEST = 1 << 20
 _FIELDS = 6
-_LARGEST_LIBRARY = 4 << 30
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from reproducer.engines.persistent import NAMESPACE
 from reproducer.engines.refused import REFUSED
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.freeze.beside import path_of
+from reproducer.freeze.naming import named_in
 from reproducer.importing.secrets import is_secret
 from reproducer.locking.files import read_inside, reference
 
@@ -25,6 +26,7 @@ _LARGEST_FILE = 4 << 20
 _CHECKPOINTS = frozenset({"model", "model-path", "speculative-draft-model-path", "tokenizer", "tokenizer-path"})
 _TABLES = frozenset({"speculative-config"})
 _KEYS = ("launch.arguments.", "launch.environment.")
+_PLACE = "it names a place on this machine, which no lock carries; a launch of the lock goes without it"
 _CHOSEN = "penny chooses it"
 
 
@@ -77,21 +79,27 @@ class Placing:
         arguments_out: dict[str, ArgumentValue] = {}
         for name, value in stored.arguments.items():
             placed = self._placed(name, value)
-            if placed is None:
-                why = "it names a place on this machine, which no lock carries; a launch of the lock goes without it"
-                self.unknown.append(Unknown(key=f"launch.arguments.{name}", why=why))
-            else:
+            if placed is not None and not self._is_of_machine(f"launch.arguments.{name}", placed):
                 arguments_out[name] = placed
+            elif placed is None:
+                self.unknown.append(Unknown(key=f"launch.arguments.{name}", why=_PLACE))
         variables: dict[str, str] = {}
         for name, text in stored.environment.items():
             value = self._with_placeholders(text)
             if _ABSOLUTE.search(value):
-                why = "it names a place on this machine, which no lock carries; a launch of the lock goes without it"
-                self.unknown.append(Unknown(key=f"launch.environment.{name}", why=why))
-            else:
+                self.unknown.append(Unknown(key=f"launch.environment.{name}", why=_PLACE))
+            elif not self._is_of_machine(f"launch.environment.{name}", value):
                 variables[name] = value
         named = {name: reference(path, self.files[path]) for name, path in sorted(self._named.items())}
         return stored.model_copy(update={"arguments": arguments_out, "environment": variables, "files": named or None})
+
+    def _is_of_machine(self, key: str, value: ArgumentValue) -> bool:
+        """Whether a value, its paths replaced, still names this machine or a person; it is noted then."""
+        texts = value if isinstance(value, tuple) else (value,)
+        what = next((found for each in texts if isinstance(each, str) and (found := named_in(each))), "")
+        if what:
+            self.unknown.append(Unknown(key=key, why=f"it holds {what}, which must not leave this machine"))
+        return bool(what)
 
     def _argument(self, name: str, value: ArgumentValue) -> ArgumentValue | None:
         """An argument that a lock may carry; None, with a note, for one that it may not."""

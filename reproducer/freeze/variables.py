@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from reproducer.documents.base import EnvironmentName
 from reproducer.documents.environment import Unknown
 from reproducer.documents.lock import EngineKind
 from reproducer.identity.tables import table_of
@@ -83,6 +82,3 @@ def _is_text(value: str) -> bool:
 def _shown(name: str) -> str:
     """A name of a stranger's as it may stand in a list."""
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in name[:120])
-
-
-__all__ = ["EnvironmentName", "Kept", "kept"]

@@ -7,16 +7,17 @@ that the bytes contradict says nothing.
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Checkpoint, CheckpointFile, Role
 from reproducer.documents.sources import FolderSource, HubSource
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
-from reproducer.progress import Reporter
+from reproducer.progress import Reporter, Task
 from reproducer.store.hashing import hash_file, workers_here
 
 _SNAPSHOT = re.compile(r"models--([A-Za-z0-9._-]+?)--([A-Za-z0-9._-]+)/snapshots/([0-9a-f]{40})/?$")
@@ -142,7 +143,8 @@ def read(named: Named, *, name: str, role: Role, trust_remote_code: bool, report
         reporter.task(f"hashing {name}", sum((folder / each).stat().st_size for each in paths), "bytes") as task,
         ThreadPoolExecutor(workers_here(), thread_name_prefix="hash") as pool,
     ):
-        files = tuple(pool.map(lambda path: _hashed(folder, path, noted.get(path), task.advance), paths))
+        advance = _guarded(task)
+        files = tuple(pool.map(lambda path: _hashed(folder, path, noted.get(path), advance), paths))
     doubts: list[str] = []
     source: HubSource | FolderSource = FolderSource()
     others = sorted(path for path, note in noted.items() if not _is(next(f for f in files if f.path == path), note))
@@ -209,10 +211,21 @@ def _noted(folder: Path, paths: list[str], is_snapshot: bool) -> Iterator[tuple[
             yield path, _Note(lines[0].strip(), lines[1].strip())
 
 
-def _hashed(folder: Path, path: str, note: _Note | None, advance: "object") -> CheckpointFile:
+def _guarded(task: Task) -> Callable[[int], None]:
+    """Progress that several threads may tell."""
+    guard = Lock()
+
+    def advance(amount: int) -> None:
+        with guard:
+            task.advance(amount)
+
+    return advance
+
+
+def _hashed(folder: Path, path: str, note: _Note | None, advance: Callable[[int], None]) -> CheckpointFile:
     target = (folder / path).resolve()
     try:
-        digest, size = hash_file(target, progress=advance)  # type: ignore[arg-type]
+        digest, size = hash_file(target, progress=advance)
         blob = None
         if note is not None and len(note.etag) == _GIT and size <= _SMALL:
             data = target.read_bytes()
@@ -254,7 +267,8 @@ def verify(folder: Path, checkpoint: Checkpoint, *, reporter: Reporter) -> Path:
         reporter.task(f"hashing {checkpoint.name}", sum(expected[each].size for each in present), "bytes") as task,
         ThreadPoolExecutor(workers_here(), thread_name_prefix="hash") as pool,
     ):
-        for file in pool.map(lambda path: _hashed(folder, path, None, task.advance), present):
+        advance = _guarded(task)
+        for file in pool.map(lambda path: _hashed(folder, path, None, advance), present):
             if file.sha256 != expected[file.path].sha256:
                 faults.append(f"{file.path} has sha256 {file.sha256}, not {expected[file.path].sha256}")
     if faults:

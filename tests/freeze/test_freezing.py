@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -119,11 +120,13 @@ def test_variables_are_kept_where_they_are_known_and_listed_where_not(world: Wor
         "EDITOR": "vi",
         "TRITON_CACHE_DIR": str(world.folder / "triton"),
         "HOSTNAME": "somewhere",
+        "SGLANG_PEER": "10.1.2.3:5000",
     }
     _, port = world.start(variables=variables)
     frozen = world.freeze(port)
     assert frozen.document.launch.environment == {"OMP_NUM_THREADS": "2", "SGLANG_UNHEARD_OF": "x"}
     assert {"launch.environment.LD_LIBRARY_PATH", "launch.environment.TRITON_CACHE_DIR"} <= keys(frozen.unknown)
+    assert "an address" in next(each.why for each in frozen.unknown if each.key == "launch.environment.SGLANG_PEER")
     assert {"launch.environment.EDITOR", "launch.environment.HOSTNAME"} <= keys(frozen.left_out)
 
 
@@ -231,6 +234,13 @@ def test_libraries_and_compilers_are_recorded(world: World) -> None:
     assert observed.engine_version == VERSION
     assert any(each.name.startswith("libc.so") and len(each.build_id) == 40 for each in observed.libraries)
     assert set(observed.compilers) == {"cc", "gcc", "g++", "clang", "nvcc"}
+    for name, version in observed.compilers.items():
+        program = shutil.which(name)
+        assert (version == "none") is (program is None)
+        if program is not None:
+            said = subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+            assert version.count(".") == 2
+            assert version in said
 
 
 @pytest.mark.parametrize("mode", ["garbage", "list"])

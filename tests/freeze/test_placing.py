@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from reproducer.attest.sanitise import Machine
 from reproducer.freeze.placing import Placing, Told
 
 
@@ -65,3 +68,32 @@ def test_bytes_that_are_no_text_are_left_out(tmp_path: Path) -> None:
     )
     assert launch.arguments == {}
     assert [each.key for each in found.unknown] == ["launch.arguments.served-model-name"]
+
+
+def test_addresses_are_left_out(tmp_path: Path) -> None:
+    """An address of a machine stands in no lock, and the argument is said to be missing."""
+    found = placing("sglang", tmp_path)
+    launch = found.launch("sglang.launch_server", {"dist-init-addr": "10.1.2.3:5000", "page-size": 16}, {})
+    assert launch.arguments == {"page-size": 16}
+    assert [each.key for each in found.unknown] == ["launch.arguments.dist-init-addr"]
+
+
+def test_a_persons_name_in_a_path_that_is_replaced_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint and pages below somebody's folder become placeholders; the name elsewhere is left out and said."""
+    monkeypatch.setattr("reproducer.freeze.naming._here", lambda: Machine("/home/bobby", frozenset({"bobby"})))
+    home = tmp_path / "bobby"
+    found = Placing("sglang", tmp_path, {"target": Told(str(home / "m"), home / "m")}, "frozen/x")
+    launch = found.launch(
+        "sglang.launch_server",
+        {"model-path": str(home / "m"), "served-model-name": "model-of-bobby", "hicache-storage-backend": "file"},
+        {"SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR": str(home / "pages"), "SGLANG_OWNER": "bobby"},
+    )
+    assert launch.arguments == {
+        "hicache-storage-backend": "file",
+        "model-path": "{checkpoint.target}",
+        "served-model-name": "model-of-bobby",
+    }
+    assert launch.environment == {"SGLANG_HICACHE_FILE_BACKEND_STORAGE_DIR": "{namespace}"}
+    assert "launch.environment.SGLANG_OWNER" in [each.key for each in found.unknown]

@@ -12,7 +12,7 @@ import pytest
 from reproducer.difference.diff import diff
 from reproducer.documents.lock import Checkpoint
 from reproducer.documents.opened import OpenedLock
-from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError, UnsafeInputError
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.fetch import fetch
 from reproducer.fetch.indexes import Indexes
 from reproducer.identity.namespace import derive
@@ -363,13 +363,22 @@ def test_a_hostile_list_is_refused(project: Project, hub: HubServer, case: str) 
     assert not (project.folder.parent / "outside").exists()
 
 
-@pytest.mark.parametrize("body", [b"{}", b"not json", b'[1, "two"]', b"[" * 100_000, b'[{"type": "link"}]'])
-def test_a_list_that_is_none_is_refused(project: Project, hub: HubServer, body: bytes) -> None:
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"{}", "is no list"),
+        (b"not json", "is not JSON"),
+        (b'[1, "two"]', "neither file nor folder"),
+        (b"[" * 100_000, "is not JSON"),
+        (b'[{"type": "link"}]', "neither file nor folder"),
+        (b"[]", "holds no file"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(project: Project, hub: HubServer, body: bytes, why: str) -> None:
     """Answers that are no list of files are refused, not believed."""
     hub.faults.tree_body = body
-    with pytest.raises(PennyError) as caught:
+    with pytest.raises(UnsafeInputError, match=why):
         project.lock()
-    assert isinstance(caught.value, UnsafeInputError)
 
 
 def test_pages_do_not_lead_elsewhere(project: Project, hub: HubServer) -> None:

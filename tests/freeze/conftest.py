@@ -91,7 +91,7 @@ class World:
         self.install(write_wheel(wheels, "small-thing", "1.2", {"small_thing/__init__.py": "WORD = 1\n"}))
         (self.checkpoint / "config.json").write_text(json.dumps(CONFIG))
         (self.checkpoint / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
-        (self.checkpoint / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}" + bytes(64))
+        (self.checkpoint / "model.safetensors").write_bytes(b"\x02\0\0\0\0\0\0\0{}")
 
     @property
     def site(self) -> Path:
@@ -113,6 +113,20 @@ class World:
         person = ("-c", "user.name=n", "-c", "user.email=e@example.org")
         command = ["git", "-C", str(self.folder / "checkout"), *person, *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def into_hub_cache(self) -> tuple[str, dict[str, str]]:
+        """Put the checkpoint into a hub's cache as org/tiny; gives its revision and the variable of the cache."""
+        commit = "c" * 40
+        repository = self.folder / "hub" / "models--org--tiny"
+        snapshot = repository / "snapshots" / commit
+        for each in (snapshot, repository / "blobs", repository / "refs"):
+            each.mkdir(parents=True)
+        for path in self.checkpoint.iterdir():
+            blob = hashlib.sha256(path.read_bytes()).hexdigest()
+            path.rename(repository / "blobs" / blob)
+            (snapshot / path.name).symlink_to(f"../../blobs/{blob}")
+        (repository / "refs" / "main").write_text(commit)
+        return commit, {"HF_HUB_CACHE": str(self.folder / "hub")}
 
     def into_checkout(self) -> Path:
         """Make the engine an editable install of a git working tree, as a fork of it is worked on."""

@@ -270,3 +270,23 @@ def test_a_checkout_is_held_against_its_commit(world: World) -> None:
     path.unlink()
     world.git("checkout", "-q", "HEAD~1")
     adopted(world, opened)
+
+
+def test_elsewhere_a_hubs_checkpoint_is_found_in_the_cache(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkpoint of which the revision is known needs no name: the hub's cache has it, verified, offline."""
+    commit, variables = world.into_hub_cache()
+    _, port = world.start(*WORDS, "--model-path", "org/tiny", variables=variables)
+    assert world.penny("freeze", "--url", f"http://127.0.0.1:{port}").code == 0
+    assert open_lock(world.work / "frozen.lock.toml").lock.content()["checkpoints"][0]["source"]["revision"] == commit
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    asked = ("build", "--lock", "frozen.lock.toml", "--yes", "--offline", "--json", "--python", str(world.python))
+    ended = world.penny(*asked, "--store", str(tmp_path / "other"))
+    assert ended.code == 0, ended.err
+    blob = next((world.folder / "hub" / "models--org--tiny" / "blobs").iterdir())
+    blob.write_bytes(b"damaged")
+    ended = world.penny(*asked, "--store", str(tmp_path / "third"))
+    assert ended.code == 96  # offline nobody can bring the right bytes
+    assert "of 7 bytes" in ended.err

@@ -1,6 +1,5 @@
 """A running server gives a lock: what it says is what runs, what it does not know it says, and secrets stay out."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -326,18 +325,7 @@ def test_every_checkpoint_has_its_role(world: World) -> None:
 
 def test_a_model_named_by_its_repository(world: World) -> None:
     """R3: the name becomes one revision, every file verified, and the server still answers to that name."""
-    commit = "c" * 40
-    snapshot = world.folder / "hub" / "models--org--tiny" / "snapshots" / commit
-    snapshot.mkdir(parents=True)
-    blobs = snapshot.parent.parent / "blobs"
-    blobs.mkdir()
-    data = (world.checkpoint / "config.json").read_bytes()
-    blob = hashlib.sha256(data).hexdigest()
-    (blobs / blob).write_bytes(data)
-    (snapshot / "config.json").symlink_to(f"../../blobs/{blob}")
-    (snapshot.parent.parent / "refs").mkdir()
-    (snapshot.parent.parent / "refs" / "main").write_text(commit)
-    variables = {"HF_HUB_CACHE": str(world.folder / "hub")}
+    commit, variables = world.into_hub_cache()
     _, port = world.start("--model-path", "org/tiny", variables=variables)
     frozen = world.freeze(port)
     target = frozen.document.target

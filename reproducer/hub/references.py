@@ -10,7 +10,7 @@ What is looked at:
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reproducer.documents.base import parse_json, shown
@@ -38,10 +38,9 @@ _OPENED = {
 }
 _ARGUMENTS = frozenset(
     {
-        "model", "model-path", "tokenizer", "tokenizer-path", "hf-config-path", "processor", "processor-path",
-        "draft-model", "draft-model-path", "speculative-model", "speculative-draft-model",
-        "speculative-draft-model-path", "lora-paths", "lora-modules", "speculative-token-map",
-        "load-format-draft-model", "multimodal-encoder-path", "mm-encoder-path", "reasoning-model",
+        "model", "model-path", "tokenizer", "tokenizer-path", "hf-config-path", "generation-config", "model-checksum",
+        "speculative-model", "speculative-draft-model", "speculative-draft-model-path", "spec-model",
+        "speculative-token-map", "lora-paths", "lora-modules", "uno-lora-path",
     }
 )  # fmt: skip
 _IN_JSON = frozenset({"model", "tokenizer", "draft_model", "model_path", "tokenizer_path"})
@@ -104,7 +103,8 @@ def references_of_launch(arguments: Mapping[str, ArgumentValue]) -> tuple[Refere
         for text in (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ():
             if flag in _ARGUMENTS and (match := _OF_ARGUMENT.fullmatch(text)):
                 found.append(Reference(match[1], where))
-            found += [Reference(each, where) for each in _in_json(text)]
+            keys = _IN_JSON | {"path"} if flag in _ARGUMENTS else _IN_JSON
+            found += [Reference(each, where) for each in _in_json(text, keys)]
     return tuple(dict.fromkeys(found))
 
 
@@ -174,7 +174,7 @@ def _texts(value: Any, key: str, depth: int = 0) -> Iterator[tuple[str, str]]:
             yield from _texts(inner, key, depth + 1)
 
 
-def _in_json(text: str) -> Iterator[str]:
+def _in_json(text: str, keys: Collection[str]) -> Iterator[str]:
     """Repositories in an argument that is a JSON object, such as vLLM's `speculative-config`."""
     if not text.lstrip().startswith("{"):
         return
@@ -183,5 +183,5 @@ def _in_json(text: str) -> Iterator[str]:
     except (ValueError, RecursionError):
         return
     for name, value in content.items() if isinstance(content, dict) else ():
-        if name in _IN_JSON and isinstance(value, str) and _REPOSITORY.fullmatch(value):
+        if name in keys and isinstance(value, str) and _REPOSITORY.fullmatch(value):
             yield value

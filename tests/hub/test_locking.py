@@ -242,6 +242,7 @@ def test_r3_what_transformers_notes_down_is_no_reference(project: Project, hub: 
         ("speculative-draft-model-path", '"other/draft"'),
         ("speculative-token-map", '"other/words/freq_32768.pt"'),
         ("lora-paths", '["name=other/adapter"]'),
+        ("lora-modules", '\'{"name": "a", "path": "other/adapter"}\''),
         ("speculative-config", '\'{"model": "other/draft", "num_speculative_tokens": 3}\''),
     ],
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import yaml
 
 LARGEST = 1 << 20
-MOST_NODES = 50_000
+MOST_NODES = 10_000
 ScalarKind = Literal["text", "boolean", "number", "nothing"]
 _KINDS: dict[str, ScalarKind] = {"bool": "boolean", "int": "number", "float": "number", "null": "nothing"}
 

@@ -42,11 +42,8 @@ _NAMES = (
     *("conda", "mamba", "micromamba", "mkdir", "touch", "chmod", "chown", "ln", "rm", "cp", "mv", "tee", "install"),
     *("sleep", "sudo", *SKIPPED, *(f"python3.{minor}" for minor in _MINORS)),
 )
-# A path, in quotes or not and with variables in it, that ends in a program which is recorded.
-_PROGRAM = re.compile(
-    r"""(?<![\w/.~$}{-])(?:[~.]|\$\w+|\$\{\w+\})?(?:/(?:[\w.+@-]|\$\w+|\$\{\w+\})+)*"""
-    r"""/(python(?:3(?:\.\d+)?)?|sglang|vllm)(?=["'\s;)&|]|$)"""
-)
+# A path, in quotes or not and with variables in it, to a program that is recorded.
+_PROGRAM = re.compile(r"""(?<![\w/.~$}{@+-])[\w/.~$}{@+-]*\bbin/(python(?:3(?:\.\d+)?)?|sglang|vllm)(?=["'\s;)&|]|$)""")
 _SERVER = re.compile(r"\b(?:sglang|vllm|launch_server|api_server)\b|^\s*(?:exec|nohup)\b")
 _REDIRECTION = re.compile(r"""(?<![\w$<&])((?:[12]|&)?>{1,2})\s*(?!&|\(|/dev/)("[^"]*"|'[^']*'|[^\s;&|<>()"']+)""")
 _SHELLS = ("bash", "sh", "dash", "ash", "ksh")

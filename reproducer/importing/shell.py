@@ -33,6 +33,8 @@ _SCRIPT_FOLDER = re.compile(
     re.VERBOSE,
 )
 _MOST_COMMANDS = 20_000
+_MOST_ITEMS = 10_000
+_LONGEST = 1 << 20
 _HOLE = "\0"  # no word of a command can hold it
 
 
@@ -320,6 +322,8 @@ class _Script:
         before = self.values.get(name[0], "")
         if name[1] and isinstance(value, str):
             value = before if isinstance(before, NotReadError) else before + value
+        if isinstance(value, str) and len(value) > _LONGEST:
+            value = NotReadError(self.lexer.line, f"the value of ${name[0]} is longer than {_LONGEST} characters")
         self.values[name[0]] = value
         self.arrays.pop(name[0], None)
         if self.all_exported:
@@ -336,7 +340,10 @@ class _Script:
         before = self.arrays.get(name, [])
         if isinstance(before, NotReadError):
             return
-        self.arrays[name] = [*before, *items] if more else items
+        items = [*before, *items] if more else items
+        if len(items) > _MOST_ITEMS:
+            raise NotReadError(word.line, f"an array of more than {_MOST_ITEMS} words")
+        self.arrays[name] = items
 
     def _value(self, word: Word, name: tuple[str, bool]) -> "str | NotReadError":
         """The value of an assignment; a hole in it is an error only where the value is used."""
@@ -415,30 +422,40 @@ class _Script:
         return list(items) if piece.quoted else [each for item in items for each in item.split()]
 
     def _expanded(self, pieces: tuple[Piece, ...], line: int, *, assigned: bool = False) -> list[str]:
-        texts = []
+        texts: list[str] = []
+        size = 0
         for at, piece in enumerate(pieces):
             if piece.kind == "text":
-                text = piece.text
-                if not piece.quoted and at == 0 and text.startswith("~"):
-                    text = self._home(text, line)
-                texts.append(text)
+                home = not piece.quoted and at == 0 and piece.text.startswith("~")
+                text = self._home(piece.text, line) if home else piece.text
+            elif piece.kind == "parameter":
+                text = self._parameter(piece, line)
             elif piece.kind == "hole":
-                if not _SCRIPT_FOLDER.match(piece.text):
-                    if piece.text not in ("$(pwd)", "`pwd`"):
-                        raise NotReadError(line, f"{shown(piece.text)} is a command whose output is used")
-                    texts.append(str(self.folder))
-                else:
-                    texts.append(str(self._script_folder()))
-            elif piece.kind == "splice":
-                if not assigned:
-                    raise NotReadError(line, "an array inside a word")
-                items = self.arrays.get(piece.text, [])
-                if isinstance(items, NotReadError):
-                    raise items
-                texts.append(" ".join(items))
+                text = self._filled(piece, line)
             else:
-                texts.append(self._parameter(piece, line))
+                text = self._joined(piece, line, assigned=assigned)
+            texts.append(text)
+            size += len(text)
+            if size > _LONGEST:
+                raise NotReadError(line, f"a word of more than {_LONGEST} characters")
         return texts
+
+    def _filled(self, piece: Piece, line: int) -> str:
+        """The two substitutions whose output is known: the folder of the script, and the one it is in."""
+        if _SCRIPT_FOLDER.match(piece.text):
+            return str(self._script_folder())
+        if piece.text in ("$(pwd)", "`pwd`"):
+            return str(self.folder)
+        raise NotReadError(line, f"{shown(piece.text)} is a command whose output is used")
+
+    def _joined(self, piece: Piece, line: int, *, assigned: bool) -> str:
+        """An array as one text, which it is in an assignment only."""
+        if not assigned:
+            raise NotReadError(line, "an array inside a word")
+        items = self.arrays.get(piece.text, [])
+        if isinstance(items, NotReadError):
+            raise items
+        return " ".join(items)
 
     def _script_folder(self) -> Path:
         return (self.start / self.name).parent

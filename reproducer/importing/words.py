@@ -82,6 +82,7 @@ class Lexer:
         self.at = 0
         self.line = line
         self._depth = depth
+        self._in_array = False
         if depth > _DEEPEST:
             raise NotReadError(line, "it is nested too deep")
 
@@ -139,8 +140,11 @@ class Lexer:
         while self.at < len(self.text):
             character = self.text[self.at]
             if character in _META:
-                if character == "(" and _opens_array(pieces):
-                    return Word(tuple(pieces), start, array=self._array())
+                if character == "(" and not self._in_array and _opens_array(pieces):
+                    self._in_array = True
+                    array = self._array()
+                    self._in_array = False
+                    return Word(tuple(pieces), start, array=array)
                 if character == "(":
                     raise NotReadError(self.line, "a subshell or a function")
                 break
@@ -253,12 +257,14 @@ class Lexer:
 
     def _closing(self, opening: str, closing: str) -> int:
         """Go behind the bracket that closes the one after a `$`; where it stands."""
-        depth, at = 0, self.at + 1
+        depth, at, double = 0, self.at + 1, False
         while at < len(self.text):
             character = self.text[at]
             if character == "\\":
                 at += 1
-            elif character == "'" and not self._inside_double(at):
+            elif character == '"':
+                double = not double
+            elif character == "'" and not double:
                 at = self.text.find("'", at + 1)
                 if at < 0:
                     break
@@ -272,10 +278,6 @@ class Lexer:
                     return at
             at += 1
         raise NotReadError(self.line, f"a {opening} is not closed")
-
-    def _inside_double(self, at: int) -> bool:
-        """Whether an odd number of double quotes stands between the bracket and here."""
-        return self.text.count('"', self.at, at) % 2 == 1
 
     def _array(self) -> "tuple[Word, ...]":
         self.at += 1
@@ -326,5 +328,5 @@ def _parts(text: str, line: int, depth: int, *, quoted: bool) -> tuple[Piece, ..
 def _refuse_braces(pieces: list[Piece], line: int) -> None:
     """`{a,b}` and `{1..3}` outside quotes make several words."""
     text = "".join(each.text if each.kind == "text" and not each.quoted else "\0" for each in pieces)
-    if re.search(r"\{[^{}]*(?:,|\.\.)[^{}]*\}", text):
+    if any("," in each or ".." in each for each in re.findall(r"\{([^{}]*)\}", text)):
         raise NotReadError(line, "a brace expansion")

@@ -353,3 +353,26 @@ def test_without_isolation_nothing_runs(tmp_path: Path, monkeypatch: pytest.Monk
     assert caught.value.exit_code == 96
     assert not (tmp_path / "bait").exists()
     assert os.listdir(tmp_path) == ["run.sh"]  # noqa: PTH208  the plainest look
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/opt/v/bin/python -m x", "S/python -m x"),
+        ('exec "$V/bin/python3.12" -m x', 'exec "S/python3.12" -m x'),
+        ("${V}/bin/sglang serve", "S/sglang serve"),
+        ("venv/bin/vllm serve", "S/vllm serve"),
+        ("source venv/bin/activate", "source venv/bin/activate"),
+        ("docker run lmsysorg/sglang python3", "docker run lmsysorg/sglang python3"),
+        ("export PATH=/opt/v/bin:$PATH", "export PATH=/opt/v/bin:$PATH"),
+        ("ls /opt/v/bin/python-config", "ls /opt/v/bin/python-config"),
+        ('nohup vllm serve m >> "$L/x y" 2>&1 &', "nohup vllm serve m >> /dev/null 2>&1 &"),
+        ("vllm serve m &> log 2>'a b'", "vllm serve m &> /dev/null 2> /dev/null"),
+        ("cat > vllm.yaml <<EOF", "cat > vllm.yaml <<EOF"),
+        ("echo hi > log", "echo hi > log"),
+        ("a" * 300_000 + "/bin" * 50_000, "a" * 300_000 + "/bin" * 50_000),
+    ],
+)
+def test_what_changes_in_the_copy_of_a_script(text: str, expected: str) -> None:
+    """Paths to recorded programs lead to the shims and a launch writes no log; nothing else changes."""
+    assert recording.rewritten(text, Path("S")) == expected

@@ -206,8 +206,11 @@ def _told(front: Front, placed: "Placed") -> None:
 
 
 def _ended(path: Path, placed: "Placed") -> str:
+    from reproducer.cli.locking import next_step
+
     how = "The script was run, apart from this host." if placed.ran else "Nothing was run."
     parts = [f"Wrote {path}. {how}"]
     if placed.unmapped or placed.unknown:
         parts.append(f"{len(placed.unmapped)} without a place, {len(placed.unknown)} for you to decide.")
+    parts.append(f"Edit it, then run `{next_step(path)}`.")
     return " ".join(parts)

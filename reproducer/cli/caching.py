@@ -49,10 +49,15 @@ def list_(
 ) -> None:
     """List every namespace: size, last use, seal, who uses it, and the locks it belongs to."""
     from reproducer.cache.listing import listing
+    from reproducer.cache.model import Listing
     from reproducer.cli.show_cache import listing_table
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    found = listing(_kv(kv, store), _locks(locks), reporter=front.reporter)
+    place = _kv(kv, store)
+    if _empty(kv, place):
+        found = Listing(str(place.absolute()), (), ())
+    else:
+        found = listing(place, _locks(locks), reporter=front.reporter)
     content = {
         "kv": found.kv,
         "namespaces": [entry.content() for entry in found.entries],
@@ -108,9 +113,11 @@ def verify(
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     place = _kv(kv, store)
-    with open_kv(place) as handle:
-        names = [name] if name else sorted(each for each in entries(handle) if refused(handle, each) is None)
-        checked = [_checked(place, handle, each, front, alone=name is not None) for each in names]
+    checked: list[Checked] = []
+    if name is not None or not _empty(kv, place):
+        with open_kv(place) as handle:
+            names = [name] if name else sorted(each for each in entries(handle) if refused(handle, each) is None)
+            checked = [_checked(place, handle, each, front, alone=name is not None) for each in names]
     front.emit({"namespaces": [each.content() for each in checked]}, checked_table(checked))
     outcome = Outcome.HOLDS
     if any(each.damaged for each in checked):
@@ -156,6 +163,7 @@ def gc(
 ) -> None:
     """Remove namespaces that no known lock uses, and the oldest pages of others over a budget."""
     from reproducer.cache.collect import Budget, collect
+    from reproducer.cache.model import Collected
     from reproducer.cache.sizes import parse_size
     from reproducer.cli.show_cache import collected_table
 
@@ -163,7 +171,11 @@ def gc(
     limits = Budget(
         parse_size(budget) if budget is not None else None, parse_size(budget_each) if budget_each is not None else None
     )
-    done = collect(_kv(kv, store), _locks(locks), limits, apply=apply, reporter=front.reporter)
+    place = _kv(kv, store)
+    if _empty(kv, place):
+        done = Collected(str(place.absolute()), apply, (), (), 0, ())
+    else:
+        done = collect(place, _locks(locks), limits, apply=apply, reporter=front.reporter)
     content = {
         "kv": done.kv,
         "applied": done.applied,
@@ -178,6 +190,11 @@ def gc(
 
 def _kv(kv: Path | None, store: Path | None) -> Path:
     return kv if kv is not None else open_store(store).root / "kv"
+
+
+def _empty(kv: Path | None, place: Path) -> bool:
+    """Whether nobody has launched from this store yet; a folder that was named must be there."""
+    return kv is None and not place.is_symlink() and not place.exists()
 
 
 def _locks(named: list[Path] | None) -> "Locks":

@@ -18,7 +18,7 @@ from reproducer.cli.front import (
     ledger_of,
     open_store,
 )
-from reproducer.errors import DriftError, UsageError
+from reproducer.errors import DriftError, NotCheckedError, UsageError
 
 if TYPE_CHECKING:
     from reproducer.documents.opened import OpenedLock
@@ -177,7 +177,7 @@ def _newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]
     ledger = ledger_of(open_store(store), opened)
     measures = latest_measures(ledger.receipts())
     if not measures:
-        raise UsageError(
+        raise NotCheckedError(
             "there is no measure receipt of this lock", where=str(ledger.folder), todo="run `penny qualify`"
         )
     return evidence_of(ledger, measures)

@@ -39,7 +39,17 @@ def init(
     if path.exists() or path.is_symlink():
         raise UsageError("there is a file here already", where=str(path), todo="name another path")
     write_atomically(path, STARTER.encode())
-    front.emit({"path": str(path)}, f"Wrote {path}. Edit it, then run `penny lock {path}`.")
+    front.emit({"path": str(path)}, f"Wrote {path}. Edit it, then run `{next_step(path)}`.")
+
+
+def next_step(manifest: Path) -> str:
+    """The command that locks a manifest: a lock lies in the manifest's folder or in one above it."""
+    from shlex import quote
+
+    command = f"penny lock {quote(str(manifest))}"
+    if manifest.resolve().is_relative_to(Path.cwd().resolve()):
+        return command
+    return f"{command} --lock {quote(str(manifest.parent / DEFAULT_LOCK))}"
 
 
 def lock(
@@ -71,6 +81,8 @@ def lock(
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     use_endpoint(endpoint)
+    if lock_path.exists() and not lock_path.is_file():
+        raise UsageError("the lock must be a regular file", where=str(lock_path), todo="name another path with --lock")
     source = manifest if manifest is not None else manifest_of(lock_path)
     try:
         locked = resolve(

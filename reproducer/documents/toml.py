@@ -79,6 +79,8 @@ def parse_toml(text: str | bytes, *, where: str) -> dict[str, Any]:
 def read_document(kind: type[D], path: Path, *, what: str) -> D:
     """A manifest or lock from its file; errors name file, line and key."""
     text = read_text(path, what=what)
+    if not text.strip():
+        raise InvalidDocumentError(f"the {what} is empty", where=str(path), todo="name another file")
     return kind.from_data(parse_toml(text, where=str(path)), where=str(path), source=text)
 
 

@@ -22,6 +22,7 @@ from reproducer.store.hashing import workers_here
 Choices = tuple[Artefact, ...]
 T = TypeVar("T")
 R = TypeVar("R")
+_MOST_NAMED = 10
 _ASKING = 12
 _BRINGING = 6
 _SPARE_BYTES = 16 << 20
@@ -93,8 +94,10 @@ def fetch_artefacts(
     reused = len({artefact.sha256 for artefact in chosen.values()})
     downloaded = 0
     if searches and offline:
+        for label in sorted({search.label for search in searches.values()}):
+            reporter.detail(f"missing: {label}")
         raise NotCheckedError(
-            _missing(searches.values(), "is not in the store", "are not in the store"),
+            _missing(searches.values(), "is not in the store", "are not in the store", most=_MOST_NAMED),
             where=str(store.root),
             why="--offline touches no network",
             todo="run `penny fetch` with a network first",
@@ -250,9 +253,12 @@ def _grouped(faults: Iterable[tuple[str, str]]) -> list[str]:
     ]
 
 
-def _missing(searches: Iterable[_Search], one: str, more: str) -> str:
+def _missing(searches: Iterable[_Search], one: str, more: str, *, most: int | None = None) -> str:
     labels = sorted({search.label for search in searches})
-    return f"{labels[0]} {one}" if len(labels) == 1 else f"{len(labels)} files {more}: {', '.join(labels)}"
+    if len(labels) == 1:
+        return f"{labels[0]} {one}"
+    rest = f" and {len(labels) - most} more, see --verbose" if most is not None and len(labels) > most else ""
+    return f"{len(labels)} files {more}: {', '.join(labels[:most])}{rest}"
 
 
 def _in_threads(

@@ -41,7 +41,6 @@ from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError, RebuildError
 from reproducer.host import host_facts, host_platform
 from reproducer.ledger import Ledger
-from reproducer.rebuild.compare import compare_artefacts
 from reproducer.store.hashing import tree_digest
 
 if TYPE_CHECKING:
@@ -321,6 +320,8 @@ def _built_again(
     workshop: Workshop, component: Component, tools: Sequence[Artefact], output: BuiltOutput, first: BuiltWheel
 ) -> BuiltOutput:
     """An output after a second build: its level is no higher than the one between the two builds."""
+    from reproducer.rebuild.compare import compare_artefacts  # which reads archives as builds do, from this package
+
     try:
         again = workshop.build_again(
             component,

@@ -439,3 +439,13 @@ def test_the_unmapped_are_plain_data() -> None:
     """What is told can be written as JSON."""
     got = launches.text("numactl -C 0 sglang serve --model-path org/m --port 1")
     assert json.loads(json.dumps([vars(each) for each in got.placed.unmapped]))[0]["text"] == "numactl -C 0"
+
+
+@pytest.mark.parametrize(
+    "name", ["HF_TOKEN", "VLLM_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASSWORD", "hf_token", "S3_SECRET"]
+)
+def test_a_secret_is_known_by_its_name_alone(name: str) -> None:
+    """Whatever its value looks like, it is named and left out."""
+    got = launches.text(f"{name}=hunter2plain vllm serve org/m")
+    assert got.without_place[name] == "a secret; left out"
+    assert "hunter2" not in got.text + str([got.placed.unmapped, got.placed.data])

@@ -124,6 +124,7 @@ def build_component(
     read: Read,
     work: Path,
     store: Store | None = None,
+    again: bool = False,
 ) -> BuiltWheel:
     """Build a component's wheel; the same inputs give the same bytes in any folder.
 
@@ -136,6 +137,7 @@ def build_component(
         read: gives the verified bytes of a file that the lock names.
         work: an empty folder; the wheel lies in its `out`, the log is its `build.log`.
         store: its mirrors have a git source; None for another one.
+        again: in the surroundings of a second build.
 
     Raises:
         RebuildError: the build fails, or the build environment lacks what the sources ask for.
@@ -147,7 +149,7 @@ def build_component(
     plan = build_system(tree, provided, where=component.name)
     out = work / "out"
     out.mkdir()
-    seen = seen_folder(work, [python])
+    seen = seen_folder(work, [python], again=again)
     home = seen.inside(work / "home")
     env = scrubbed(home=work / "home", epoch=epoch, programs=python.parent, variables=component.variables)
     if component.architectures:
@@ -161,6 +163,7 @@ def build_component(
         log=work / "build.log",
         what=f"the build of {component.name}",
         mounted=seen.mounted,
+        host=seen.host,
     )
     return BuiltWheel(_only_wheel(out, component.name), isolation, seen.point)
 

@@ -6,8 +6,8 @@ kernel kills everything in its process namespace. Where the kernel allows no nam
 together as far as an ordinary process can: children that lose their parent come to the watcher, which kills them
 too.
 
-Input on stdin: JSON with `argv`, `cwd`, `writable`, `mounted`, `network`, `parent`, `report` (a descriptor for one
-line of JSON).
+Input on stdin: JSON with `argv`, `cwd`, `writable`, `mounted`, `network`, `host`, `parent`, `report` (a descriptor for
+one line of JSON).
 """
 
 import contextlib
@@ -22,6 +22,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PR_SET_NO_NEW_PRIVS = 38
 CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWPID = 0x20000000
 CLONE_NEWNET = 0x40000000
@@ -112,6 +113,12 @@ def arrange_files(writable: list[str], mounted: str | None) -> None:
         raise
 
 
+def name_host(name: str) -> None:
+    """Another host name for this process and all below it."""
+    check(libc.unshare(ctypes.c_int(CLONE_NEWUTS)), "unshare")
+    check(libc.sethostname(name.encode(), ctypes.c_size_t(len(name))), "sethostname")
+
+
 def kill_descendants() -> None:
     """Kill every descendant, those included whose parents are gone, until none is left."""
     while True:
@@ -161,6 +168,9 @@ def run_init(plan: dict[str, Any], report: int, refused: str) -> NoReturn:
             # Some kernels allow the other namespaces and no mounts; the network is what a build must not have.
             with contextlib.suppress(OSError):
                 arrange_files(plan["writable"], plan["mounted"])
+            if plan["host"] is not None:
+                with contextlib.suppress(OSError):
+                    name_host(plan["host"])
         libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         facts = {"namespaces": not refused, "refused": refused}
         os.write(report, json.dumps(facts).encode() + b"\n")

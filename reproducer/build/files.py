@@ -43,7 +43,13 @@ class BuiltFiles:
 
 
 def build_files(
-    component: Component, recipe: Build, *, prepare: Prepare, environment: Path | None, work: Path
+    component: Component,
+    recipe: Build,
+    *,
+    prepare: Prepare,
+    environment: Path | None,
+    work: Path,
+    again: bool = False,
 ) -> BuiltFiles:
     """Build a component; the same inputs give the same bytes in any folder, as far as its compilers allow.
 
@@ -53,6 +59,7 @@ def build_files(
         prepare: makes the source tree below a folder that does not exist yet, and returns its top.
         environment: the `bin` folder of the build environment; None without one.
         work: an empty folder; the outputs lie below its `out`, the log is its `build.log`.
+        again: in the surroundings of a second build.
 
     Raises:
         RebuildError: a step fails, nothing comes out, or it holds device code for other architectures than asked for.
@@ -66,7 +73,7 @@ def build_files(
     for name in ("build", "out"):
         (work / name).mkdir()
     kind = KINDS[component.kind]
-    run = _run(component, recipe, kind.programs(component), environment, work)
+    run = _run(component, recipe, kind.programs(component), environment, work, again=again)
     tools = run.versions()
     compare_tools(component, tools)
     seen = run.seen
@@ -74,7 +81,7 @@ def build_files(
         source=seen.path(tree.relative_to(work).as_posix()),
         build=seen.path("build"),
         output=seen.path("out"),
-        jobs=component.jobs or len(os.sched_getaffinity(0)),
+        jobs=seen.jobs(component.jobs or len(os.sched_getaffinity(0))),
         tools=run.found.paths,
         flags=seen.flags,
     )
@@ -105,12 +112,18 @@ def ask_tools(component: Component, recipe: Build, *, environment: Path | None, 
 
 
 def _run(
-    component: Component, recipe: Build, programs: Sequence[Program], environment: Path | None, work: Path
+    component: Component,
+    recipe: Build,
+    programs: Sequence[Program],
+    environment: Path | None,
+    work: Path,
+    *,
+    again: bool = False,
 ) -> "_Run":
     """What runs the steps of one build: its programs found, its place chosen."""
     found = find(programs, environment=environment, where=f"components.{component.name}")
     needed = [*found.paths.values(), *([environment] if environment else [])]
-    return _Run(component, recipe, found, seen_folder(work, needed))
+    return _Run(component, recipe, found, seen_folder(work, needed, again=again))
 
 
 @dataclass(frozen=True)
@@ -168,6 +181,7 @@ class _Run:
             log=work / log,
             what=what,
             mounted=self.seen.mounted,
+            host=self.seen.host,
         )
 
 

@@ -87,6 +87,7 @@ def run_isolated(
     network: bool = False,
     namespaces: bool = True,
     mounted: Path | None = None,
+    host: str | None = None,
     timeout_s: float = LONGEST_STEP_S,
 ) -> Isolation:
     """Run one command to its end; when this returns or raises, none of its processes is left.
@@ -102,6 +103,7 @@ def run_isolated(
         namespaces: False never asks the kernel for namespaces.
         mounted: a path, in a folder that is there, under which the command sees the first of `writable` as well; `cwd`
             lies below it. Where the kernel allows no mounts, nothing lies there.
+        host: the host name that the command sees, where the kernel allows namespaces; None for the machine's.
         timeout_s: the longest it may take, in seconds.
 
     Returns:
@@ -117,6 +119,7 @@ def run_isolated(
         "mounted": None if mounted is None else str(mounted),
         "writable": [str(folder.resolve()) for folder in writable],
         "network": network,
+        "host": host,
         "namespaces": namespaces,
         "parent": os.getpid(),
     }

@@ -3,6 +3,10 @@
 Compilers write paths into debug information and derive names of symbols from them (nvcc does for everything in an
 anonymous namespace). So a build sees its work folder mounted below a folder that every machine has and no build needs.
 Where the kernel allows no mounts, it sees the folder where it is.
+
+A second build is to show what the first one cannot: it sees another path of another length and another host name, and
+as many steps run at once as did not before. What the lock's recipe fixes (umask, locale, SOURCE_DATE_EPOCH, no network)
+stays, for those are inputs.
 """
 
 import re
@@ -17,6 +21,7 @@ from reproducer.build.wheel_content import BUILD_PATH
 from reproducer.errors import NotCheckedError, RebuildError
 
 _POINTS = tuple(Path(each, "penny-build") for each in ("/mnt", "/srv", "/media"))
+_AGAIN = "penny-builds-once-more"
 _PLAIN = re.compile(r"^[A-Za-z0-9_/.+-]+$")
 
 
@@ -27,10 +32,21 @@ class Seen:
     Attributes:
         work: the folder.
         point: the path that it is seen under; the folder's own where nothing can be mounted.
+        again: whether it is that of a second build.
     """
 
     work: Path
     point: Path
+    again: bool = False
+
+    @property
+    def host(self) -> str | None:
+        """The host name that the build sees, where the kernel can give it one; None for the machine's."""
+        return _AGAIN if self.again else None
+
+    def jobs(self, usual: int) -> int:
+        """How many steps run at once."""
+        return (1 if usual > 1 else 2) if self.again else usual
 
     @property
     def mounted(self) -> Path | None:
@@ -57,19 +73,21 @@ class Seen:
         return (f"-ffile-prefix-map={self.point}={BUILD_PATH.decode()}",)
 
 
-def seen_folder(work: Path, needed: Sequence[Path]) -> Seen:
+def seen_folder(work: Path, needed: Sequence[Path], *, again: bool = False) -> Seen:
     """A work folder under the first path that hides nothing that is needed and that the kernel lets it be mounted at.
 
     Args:
         work: the folder, resolved.
         needed: paths that a build reads outside of it, such as its tools.
+        again: for a second build.
     """
     kept = [work, *needed, *(each.resolve() for each in needed), Path(sys.executable).resolve(), Path(sys.prefix)]
     for point in _POINTS:
         hidden = point.parent
         if hidden.is_dir() and not hidden.is_symlink() and not any(each.is_relative_to(hidden) for each in kept):
-            return Seen(work, point if _can_be_mounted(work, point) else work)
-    return Seen(work, work)
+            chosen = hidden / _AGAIN if again else point
+            return Seen(work, chosen if _can_be_mounted(work, chosen) else work, again)
+    return Seen(work, work, again)
 
 
 def _can_be_mounted(work: Path, point: Path) -> bool:

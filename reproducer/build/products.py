@@ -6,7 +6,8 @@ every file is hashed again; what is damaged, or what its maker finds unusable, i
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -239,7 +240,9 @@ class Workshop:
         isolation = Isolation.model_validate(record["isolation"])
         return product, BuiltFiles(product.folder / record["folder"], outputs, dict(record["tools"]), isolation)
 
-    def build_files(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltFiles:
+    def build_files(
+        self, component: Component, environment: Sequence[Artefact], work: Path, *, again: bool = False
+    ) -> BuiltFiles:
         """Build a component that is no wheel in this folder, whatever the store holds; raises as `files` does."""
         source = component.source
         sdist = (
@@ -257,12 +260,21 @@ class Workshop:
             ),
             environment=self._programs(component, environment),
             work=work,
+            again=again,
         )
 
     def build_files_again(self, component: Component, environment: Sequence[Artefact]) -> tuple[FileOutput, ...]:
-        """What building a component that is no wheel once more in a private folder gives."""
+        """What building a component that is no wheel once more, elsewhere, gives."""
+        with self._elsewhere() as folder:
+            return self.build_files(component, environment, folder, again=True).outputs
+
+    @contextmanager
+    def _elsewhere(self) -> Iterator[Path]:
+        """A private folder whose path is longer than that of the first build."""
         with private_folder(self.store.root) as folder:
-            return self.build_files(component, environment, folder).outputs
+            work = folder / "once-more"
+            work.mkdir()
+            yield work
 
     def _programs(self, component: Component, environment: Sequence[Artefact]) -> Path | None:
         """The folder of the programs in a component's build environment; None without one."""
@@ -270,7 +282,9 @@ class Workshop:
             return None
         return self.environment(component.build_environment, environment).folder / "venv" / "bin"
 
-    def build(self, component: Component, environment: Sequence[Artefact], work: Path) -> BuiltWheel:
+    def build(
+        self, component: Component, environment: Sequence[Artefact], work: Path, *, again: bool = False
+    ) -> BuiltWheel:
         """Build a component in this folder, whatever the store holds; raises as `component` does."""
         source = component.source
         if isinstance(source, WheelSource):
@@ -295,14 +309,15 @@ class Workshop:
             read=self.read,
             work=work,
             store=self.store,
+            again=again,
         )
 
     def build_again(
         self, component: Component, environment: Sequence[Artefact], into: Callable[[BuiltWheel], Any]
     ) -> Any:
-        """Build a component once more in a private folder and hand the wheel to `into` before the folder goes."""
-        with private_folder(self.store.root) as folder:
-            return into(self.build(component, environment, folder))
+        """Build a component once more, elsewhere, and hand the wheel to `into` before the folder goes."""
+        with self._elsewhere() as folder:
+            return into(self.build(component, environment, folder, again=True))
 
     def checkpoint(
         self, checkpoint: Checkpoint, environment: Sequence[Artefact], *, compare: bool = True

@@ -449,3 +449,23 @@ def test_a_second_build_that_fails(project: Callable[..., Project], tmp_path: Pa
     (difference,) = receipt.outputs[0].differences
     assert difference.where == "second build"
     assert "AssertionError: once" in difference.reason
+
+
+def test_a_second_build_is_elsewhere(project: Callable[..., Project]) -> None:
+    """A build that writes the host name or the length of its path into a wheel differs where it is built again."""
+    length = project("def before(): pass\ndef made(): return f'{len(__file__)} letters\\n'\n")
+    length.build()
+    output = length.build(length.opened(**expected(length, built_wheel(length))), again=True).receipt.outputs[0]
+    assert output.level == "inputs-identical"
+    assert [each.where for each in output.differences] == ["second build: tiny/made.txt"]
+
+
+def test_a_second_build_has_another_host_name(project: Callable[..., Project]) -> None:
+    """A host name in a wheel is found out, where the kernel can give a build one of its own."""
+    names = project("import socket\ndef before(): pass\ndef made(): return socket.gethostname() + '\\n'\n")
+    names.build()
+    receipt = names.build(names.opened(**expected(names, built_wheel(names))), again=True).receipt
+    if receipt.isolation.network != "none":
+        pytest.skip("the kernel allows no namespaces")
+    assert receipt.level == "inputs-identical"
+    assert "penny-builds-once-more" in receipt.outputs[0].differences[0].reason

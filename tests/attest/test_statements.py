@@ -46,6 +46,7 @@ def test_build_is_slsa_provenance(evidence: Evidence) -> None:
 def test_build_subjects(evidence: Evidence) -> None:
     """Index, lock, runtime, receipt and every wheel are subjects of the build."""
     wheel = evidence.build.outputs[0]
+    assert evidence.build.runtime is not None
 
     assert _subjects(build_statement(evidence.opened.lock, evidence.build, INDEX)) == {
         "index.json": INDEX,
@@ -60,6 +61,7 @@ def test_qualification_subjects_name_every_receipt(evidence: Evidence) -> None:
     """Index, lock, runtime and each receipt are subjects of the qualification, in whatever order they come."""
     lock = evidence.opened.lock
     statement = qualification_statement(lock, evidence.receipts, INDEX)
+    assert evidence.build.runtime is not None
 
     expected = {f"receipts/{receipt_name(receipt)}": receipt.digest for receipt in evidence.receipts}
     expected |= {"index.json": INDEX, "lock": lock.digest, "runtime": evidence.build.runtime.sha256}

@@ -254,7 +254,7 @@ def _grouped(faults: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _missing(searches: Iterable[_Search], one: str, more: str, *, most: int | None = None) -> str:
-    labels = sorted({search.label for search in searches})
+    labels = list(dict.fromkeys(search.label for search in searches))  # the lock's order: sources before packages
     if len(labels) == 1:
         return f"{labels[0]} {one}"
     rest = f" and {len(labels) - most} more, see --verbose" if most is not None and len(labels) > most else ""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from reproducer.documents.receipts import FidelityReference, ReferencePrompt
 from reproducer.errors import NotCheckedError, QualificationError
 from reproducer.progress import Reporter
-from reproducer.qualify.probes import Serving, Target, likeliest
 from reproducer.qualify.prompts import REFERENCE_PROMPTS
 from reproducer.qualify.speech import NATIVE, Speech
+from reproducer.qualify.target import Serving, Target
 
 TOP = 20
 OUTPUT_TOKENS = 48
@@ -52,7 +52,7 @@ def _recorded(target: Target, prompt: str, output_tokens: int, top: int) -> Refe
     ids = target.tokens(prompt)
     if not ids:
         raise NotCheckedError("the server has no endpoint that makes tokens of a text", where=f"{target.url}/tokenize")
-    first, again = (likeliest(target, ids, output_tokens, top, time.monotonic_ns()) for _ in range(2))
+    first, again = (target.likeliest(ids, output_tokens, top, time.monotonic_ns()) for _ in range(2))
     for record in (first, again):
         if record.error is not None or record.output_ids is None or record.top_logprobs is None:
             raise QualificationError(

@@ -23,9 +23,11 @@ from reproducer.qualify.conditions import Surroundings, Watch, conditions
 from reproducer.qualify.definitions import DEFINITIONS, check_measure, resolved
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.exchanges import UntoldError
+from reproducer.qualify.measures.method import Observed
+from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.plan import Step, planned
-from reproducer.qualify.probes import Observed, Serving, Target, observe, restore_half
 from reproducer.qualify.speech import SPEECHES
+from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
 
 SETTLE_S = 3.0
@@ -206,9 +208,7 @@ class _Run:
     def _observed(self, target: Target, step: Step, nonce: str) -> Observed:
         parameters = self.parameters[step.position]
         try:
-            if step.part == "whole":
-                return observe(target, step.measure, parameters, nonce, self.reference)
-            return restore_half(target, parameters, nonce)
+            return METHODS[step.measure].observe(target, parameters, nonce, self.reference)
         except NotCheckedError as error:
             return Observed((), {"fault": f"{error.what}: {error.why}"})
 

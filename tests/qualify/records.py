@@ -6,8 +6,8 @@ from typing import Any
 from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import Candidate, FidelityReference, ReferencePrompt, RequestRecord, Sample
 from reproducer.qualify.definitions import resolved
+from reproducer.qualify.measures.rules import prompt_seed
 from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
-from reproducer.qualify.validity import prompt_seed
 
 MS = 1_000_000
 NONCE = "0123456789abcdef"

@@ -1,0 +1,1 @@
+"""How each measure works: a file for each family, and the registry that finds them by id."""

@@ -1,0 +1,75 @@
+"""How fast tokens come, alone and beside others."""
+
+from typing import TYPE_CHECKING
+
+from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.measures.rules import cold, decoding, prompts, requests_as_asked, streamed, to_first, whole
+from reproducer.qualify.quantities import AggregateMakespanRate, Duration, Fact
+
+if TYPE_CHECKING:
+    from reproducer.qualify.target import Target
+
+
+class DecodeSingle(Method):
+    """One streamed request alone."""
+
+    id = "decode.single/1"
+
+    def observe(
+        self, target: "Target", parameters: Parameters, nonce: str, reference: FidelityReference | None
+    ) -> Observed:
+        """One request with a prompt of its own."""
+        del reference
+        return Observed(target.streamed(prompts(parameters, self.id, nonce), whole(parameters, "output_tokens")))
+
+    def faults(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Faults:
+        """Another prompt or length, a cached token, or no stream."""
+        del reference
+        output = whole(parameters, "output_tokens")
+        yield from requests_as_asked(parameters, sample, self.id, requests=1, output=output)
+        yield from cold(sample.requests)
+        yield from streamed(sample)
+
+    def values(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Found:
+        """Its rate after the first chunk, and the time to that one."""
+        del parameters, reference
+        (request,) = sample.requests
+        yield "decode_rate", decoding(request)
+        yield "ttft_s", Duration.of(to_first(request))
+
+
+class DecodeConcurrent(Method):
+    """Several streamed requests released together."""
+
+    id = "decode.concurrent/1"
+
+    def observe(
+        self, target: "Target", parameters: Parameters, nonce: str, reference: FidelityReference | None
+    ) -> Observed:
+        """Requests with different prompts, all at once."""
+        del reference
+        sent = prompts(parameters, self.id, nonce, whole(parameters, "concurrency"))
+        return Observed(target.streamed(sent, whole(parameters, "output_tokens")))
+
+    def faults(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Faults:
+        """Other prompts or lengths, a cached token, or no stream."""
+        del reference
+        output, requests = whole(parameters, "output_tokens"), whole(parameters, "concurrency")
+        yield from requests_as_asked(parameters, sample, self.id, requests=requests, output=output)
+        yield from cold(sample.requests)
+        yield from streamed(sample)
+
+    def values(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Found:
+        """Each request's rate, all tokens over the makespan, and how long all were decoding."""
+        del parameters, reference
+        requests = sample.requests
+        for request in requests:
+            yield "request_rate", decoding(request)
+        last = max(request.events[-1][0] for request in requests)
+        tokens = sum(request.output_tokens for request in requests)
+        yield "aggregate_rate", AggregateMakespanRate.over(tokens, last - min(request.sent_ns for request in requests))
+        yield "ttft_worst_s", Duration.of(max(to_first(request) for request in requests))
+        first = min(request.events[0][0] for request in requests)
+        both = min(request.events[-1][0] for request in requests) - max(request.events[0][0] for request in requests)
+        yield "overlap", Fact(max(both, 0) / (last - first), "ratio")

@@ -1,0 +1,53 @@
+"""What every measure consists of: what it sends, what invalidates a sample, which numbers follow from one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from reproducer.documents.lock import Scalar
+from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample
+from reproducer.qualify.quantities import Quantity
+
+if TYPE_CHECKING:  # whoever recomputes numbers sends nothing
+    from reproducer.qualify.target import Target
+
+Parameters = Mapping[str, Scalar]
+Faults = Iterator[str]
+Found = Iterator[tuple[str, Quantity | None]]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The raw requests of one sample, and what was seen beside them."""
+
+    requests: tuple[RequestRecord, ...]
+    facts: dict[str, Scalar] = field(default_factory=dict)
+
+
+class Method(ABC):
+    """One measure in one version. Its definition, by the same id, says what it takes and gives.
+
+    `faults` and `values` are pure functions over the raw record: `verify` calls them again.
+    """
+
+    id: ClassVar[str]
+
+    @abstractmethod
+    def observe(
+        self, target: "Target", parameters: Parameters, nonce: str, reference: FidelityReference | None
+    ) -> Observed:
+        """Take one sample; of a measure that spans boots, the part that lies in one. Equal nonces, equal prompts.
+
+        Raises:
+            NotCheckedError: the server does not answer the untimed questions.
+            UntoldError: the server does not tell what the measure needs.
+        """
+
+    @abstractmethod
+    def faults(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Faults:
+        """Why a sample did not measure what it was meant to, beyond what no request may show."""
+
+    @abstractmethod
+    def values(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Found:
+        """The values of one valid sample, by the names of the definition; a name may come several times."""

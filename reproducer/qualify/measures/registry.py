@@ -1,0 +1,24 @@
+"""Every method by the id of its measure."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from reproducer.qualify.measures.chat import ChatSmoke
+from reproducer.qualify.measures.decode import DecodeConcurrent, DecodeSingle
+from reproducer.qualify.measures.fidelity import Fidelity
+from reproducer.qualify.measures.method import Method
+from reproducer.qualify.measures.needle import NeedleShort
+from reproducer.qualify.measures.prefill import PrefillCold
+from reproducer.qualify.measures.prefix import PrefixReuse, RestoreRestart
+
+_ALL: tuple[Method, ...] = (
+    DecodeSingle(),
+    DecodeConcurrent(),
+    PrefillCold(),
+    PrefixReuse(),
+    RestoreRestart(),
+    Fidelity(),
+    NeedleShort(),
+    ChatSmoke(),
+)
+METHODS: Mapping[str, Method] = MappingProxyType({each.id: each for each in _ALL})

@@ -16,6 +16,7 @@ Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
 Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Level = Literal["none", "inputs-identical", "device-code-identical", "content-identical", "bytes-identical"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # lowest first
+Statistics = Literal["penny-statistics/1"]
 Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool"]
 ValueKind = Literal[
     "completed-request rate",
@@ -256,8 +257,31 @@ class Sample(Part):
     facts: dict[ParameterName, Scalar] = {}
 
 
+class Spread(Part):
+    """How sure a derived value is (`docs/statistics.md`).
+
+    Attributes:
+        method: how the interval was made.
+        low: lower end of the interval.
+        high: its upper end.
+        within_boots: standard deviation of samples of one boot; None where no boot has two.
+        between_boots: standard deviation of what the boots give; None where there is one.
+    """
+
+    method: Literal["bootstrap/1", "wilson/1"]
+    confidence: float
+    low: float
+    high: float
+    within_boots: float | None = None
+    between_boots: float | None = None
+
+
 class Derived(Part):
-    """One number computed from the raw samples; `values` are per sample, `value` is their median (or the only one)."""
+    """One number computed from the raw samples; `values` are per sample, `value` is their median (or the only one).
+
+    Attributes:
+        spread: how sure it is; None in receipts that name no statistics, and where nothing spreads.
+    """
 
     name: ParameterName
     kind: ValueKind
@@ -266,6 +290,7 @@ class Derived(Part):
     values: tuple[float, ...]
     minimum: float
     maximum: float
+    spread: Spread | None = None
 
 
 class ThresholdResult(Part):
@@ -314,7 +339,11 @@ class Conditions(Part):
 
 
 class MeasureReceipt(ReceiptBase):
-    """One measure with its raw samples over all boots."""
+    """One measure with its raw samples over all boots.
+
+    Attributes:
+        statistics: by which rules the derived values have their spread; None of receipts that have none.
+    """
 
     kind: Literal["measure"] = "measure"
     build_receipt: Sha256
@@ -325,6 +354,7 @@ class MeasureReceipt(ReceiptBase):
     conditions: Conditions
     reference_sha256: Sha256 | None = None
     samples: tuple[Sample, ...]
+    statistics: Statistics | None = None
     derived: tuple[Derived, ...]
     thresholds: tuple[ThresholdResult, ...]
     status: Literal["passed", "failed", "skipped"]

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reproducer.documents.lock import Measure, Scalar, Threshold
-from reproducer.documents.receipts import Derived, FidelityReference, Sample, ThresholdResult
+from reproducer.documents.receipts import (
+    Derived,
+    FidelityReference,
+    Sample,
+    Statistics,
+    ThresholdResult,
+    Unit,
+)
 from reproducer.qualify.definitions import COUNTED, definition, resolved
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.quantities import Count, Quantity, summarise
 from reproducer.qualify.validity import invalid_reason
+from reproducer.statistics.observations import Observations, Summary
+from reproducer.statistics.spread import spread
 
 _SHARES = frozenset({"found"})
 
@@ -23,11 +32,35 @@ class Judgement:
     reason: str
 
 
+_OfSample = tuple[str, tuple[Quantity, ...]]
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the samples of a measure gave.
+
+    Attributes:
+        valid: how many count.
+        invalid: how many do not.
+        found: of each value, sample by sample: the boot, and every quantity of that name.
+    """
+
+    valid: int
+    invalid: int
+    found: Mapping[str, tuple[_OfSample, ...]]
+
+    def observations(self, name: str) -> Observations:
+        """The numbers of one value by boot and sample."""
+        return Observations.of((boot, (float(each.value) for each in found)) for boot, found in self.found[name])
+
+
 def derive(
     measure: str,
     parameters: Mapping[str, Scalar],
     samples: Sequence[Sample],
     reference: FidelityReference | None = None,
+    *,
+    statistics: Statistics | None = None,
 ) -> tuple[Derived, ...]:
     """Every value that a measure gives, from its raw samples alone.
 
@@ -38,6 +71,7 @@ def derive(
         parameters: all of its parameters, as they stand in the receipt.
         samples: every sample of the receipt.
         reference: what `fidelity` compares with.
+        statistics: by which rules each value has its spread, as the receipt names them; None: it has none.
 
     Returns:
         The values in the order of the definition, then `valid_samples` and `invalid_samples`.
@@ -45,19 +79,43 @@ def derive(
     Raises:
         InvalidDocumentError: the measure is not known, or the parameters are not its own.
     """
+    collected = collect(measure, parameters, samples, reference)
+    derived = [_derived(name, collected, statistics) for name in collected.found]
+    counts = (collected.valid, collected.invalid)
+    derived += [summarise(value.name, [Count(count, "count")]) for value, count in zip(COUNTED, counts, strict=True)]
+    return tuple(each for each in derived if each is not None)
+
+
+def collect(
+    measure: str, parameters: Mapping[str, Scalar], samples: Sequence[Sample], reference: FidelityReference | None
+) -> Collected:
+    """What the valid samples of a measure give, value by value; raises as `derive` does."""
     known = definition(measure)
     parameters = resolved(measure, parameters)
     measured = [sample for sample in samples if not sample.warmup]
     valid = [sample for sample in measured if not invalid_reason(measure, parameters, sample, reference)]
-    found: dict[str, list[Quantity]] = {value.name: [] for value in known.values}
+    found: dict[str, list[_OfSample]] = {value.name: [] for value in known.values}
     for sample in valid:
+        of_sample: dict[str, list[Quantity]] = {}
         for name, quantity in METHODS[measure].values(parameters, sample, reference):
             if quantity is not None:
-                found[name].append(quantity)
-    found[COUNTED[0].name] = [Count(len(valid), "count")]
-    found[COUNTED[1].name] = [Count(len(measured) - len(valid), "count")]
-    derived = (summarise(name, quantities, share=name in _SHARES) for name, quantities in found.items())
-    return tuple(each for each in derived if each is not None)
+                of_sample.setdefault(name, []).append(quantity)
+        for name, quantities in of_sample.items():
+            found[name].append((sample.boot, tuple(quantities)))
+    return Collected(len(valid), len(measured) - len(valid), {name: tuple(each) for name, each in found.items()})
+
+
+def _derived(name: str, collected: Collected, statistics: Statistics | None) -> Derived | None:
+    quantities = [quantity for _, of_sample in collected.found[name] for quantity in of_sample]
+    derived = summarise(name, quantities, share=name in _SHARES)
+    if derived is None or statistics is None:
+        return derived
+    return derived.model_copy(update={"spread": spread(collected.observations(name), how(name, derived.unit))})
+
+
+def how(name: str, unit: Unit) -> Summary:
+    """How one value is summed up over samples."""
+    return "all" if unit == "bool" else "mean" if name in _SHARES else "median"
 
 
 def judge(measure: Measure, samples: Sequence[Sample], derived: Sequence[Derived]) -> Judgement:

@@ -12,7 +12,14 @@ from typing import Protocol
 import reproducer
 from reproducer.documents.lock import Measure, Scalar
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt, Sample
+from reproducer.documents.receipts import (
+    BuildReceipt,
+    FidelityReference,
+    LaunchReceipt,
+    MeasureReceipt,
+    Sample,
+    Statistics,
+)
 from reproducer.engines import engine_of
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter, Task
@@ -31,6 +38,7 @@ from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
 
 SETTLE_S = 3.0
+STATISTICS: Statistics = "penny-statistics/1"
 _DYING_S = 3.0
 
 
@@ -230,7 +238,7 @@ class _Run:
         parameters = self.parameters[position]
         known = DEFINITIONS.get(measure.id)
         skipped = self.skipped.get(position, "")
-        derived = () if skipped else derive(measure.id, parameters, samples, self.reference)
+        derived = () if skipped else derive(measure.id, parameters, samples, self.reference, statistics=STATISTICS)
         judged = judge(measure, samples, derived)
         reference = self.opened.lock.qualification.reference
         compared = known is not None and known.needs_reference and reference is not None
@@ -250,6 +258,7 @@ class _Run:
             ),
             reference_sha256=reference.sha256 if compared and reference is not None else None,
             samples=samples,
+            statistics=None if skipped else STATISTICS,
             derived=derived,
             thresholds=judged.thresholds,
             status="skipped" if skipped and not measure.thresholds else judged.status,

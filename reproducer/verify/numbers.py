@@ -111,11 +111,13 @@ def _derive(evidence: Evidence, measure: Measure, receipt: MeasureReceipt) -> tu
     try:
         if definition(measure.id).needs_reference and evidence.reference is None:
             return (), evidence.reference_fault
-        return derive(measure.id, resolved(measure.id, measure.parameters), receipt.samples, evidence.reference), ""
+        parameters = resolved(measure.id, measure.parameters)
+        derived = derive(measure.id, parameters, receipt.samples, evidence.reference, statistics=receipt.statistics)
     except PennyError as error:
         return (), str(error)
     except Exception as error:  # noqa: BLE001  samples of a stranger: whatever they break, the number does not follow
         return (), f"{type(error).__name__}: {error}"
+    return derived, ""
 
 
 def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], fault: str) -> Check:

@@ -67,7 +67,9 @@ def test_the_whole_suite(tmp_path: Path, told: Told) -> None:
         assert receipt.launch_receipts == tuple(launch.digest for launch in boots.receipts)
         assert receipt.lock_digest == opened.digest
         assert receipt.build_receipt == build_receipt().digest
-        assert receipt.derived == derive(receipt.measure, receipt.parameters, receipt.samples, reference)
+        assert receipt.derived == derive(
+            receipt.measure, receipt.parameters, receipt.samples, reference, statistics="penny-statistics/1"
+        )
         again = MeasureReceipt.from_json(receipt.canonical(), where="receipt")
         assert again == receipt
         assert b"127.0.0.1" not in receipt.canonical()

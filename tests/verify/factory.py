@@ -223,7 +223,7 @@ def measure_receipt(
     )
     samples = tuple(sample.model_copy(update={"warmup": sample.index < measure.warmup}) for sample in samples)
     needed = definition(measure.id).needs_reference
-    derived = derive(measure.id, parameters, samples, reference)
+    derived = derive(measure.id, parameters, samples, reference, statistics="penny-statistics/1")
     judgement = judge(measure, samples, derived)
     return MeasureReceipt(
         lock_digest=opened.digest,
@@ -242,6 +242,7 @@ def measure_receipt(
         ),
         reference_sha256=_reference(opened).sha256 if needed else None,
         samples=samples,
+        statistics="penny-statistics/1",
         derived=derived,
         thresholds=judgement.thresholds,
         status=judgement.status,

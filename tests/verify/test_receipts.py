@@ -245,7 +245,7 @@ MEASURE_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str], int
     "parameters": (lambda m: m["parameters"].update(prompt_tokens=4), {"parameters.decode.single"}, 8),
     "parameter gone": (lambda m: m["parameters"].pop("prompt_tokens"), {"parameters.decode.single"}, 8),
     "warm-up": (lambda m: m.update(warmup=0), {"samples.decode.single"}, 8),
-    "one boot": (_without_boot, {"samples.decode.single"}, 8),
+    "one boot": (_without_boot, {"samples.decode.single", "derived.decode.single"}, 8),
     "sample index": (
         lambda m: m["samples"][1].update(index=0),
         {"binding.boots.decode.single", "samples.decode.single"},
@@ -253,8 +253,8 @@ MEASURE_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str], int
     ),
     "foreign boot": (
         lambda m: m["samples"][1].update(boot=sha256("foreign")),
-        {"binding.boots.decode.single"},
-        16,
+        {"binding.boots.decode.single", "derived.decode.single"},
+        16 + 8,
     ),
     "written elsewhere": (
         lambda m: m["samples"][1]["facts"].update(written_boot=sha256("foreign")),

@@ -9,28 +9,38 @@ from reproducer.documents.lock import ArgumentValue
 from reproducer.errors import InvalidDocumentError
 
 _NEAREST = 3
+_OFF = "no-"  # before the name of a toggle it means false
 
 
 def nearest(schema: ArgumentSchema, name: str) -> tuple[str, ...]:
     """The known names that are most like one that is not."""
     known = [each for argument in schema.arguments for each in (argument.name, *argument.aliases)]
+    if name.startswith(_OFF):
+        known += [_OFF + argument.name for argument in schema.arguments if argument.kind == "toggle"]
     return tuple(difflib.get_close_matches(name, known, n=_NEAREST))
+
+
+def switched_off(schema: ArgumentSchema, name: str) -> Argument | None:
+    """The argument that `--no-NAME` sets to false; None where there is no such pair."""
+    argument = schema.argument(name.removeprefix(_OFF)) if name.startswith(_OFF) else None
+    return argument if argument is not None and argument.kind == "toggle" else None
 
 
 def canonical(schema: ArgumentSchema, arguments: Mapping[str, ArgumentValue]) -> dict[str, ArgumentValue]:
     """The arguments under their names instead of aliases; what is not known stays as it is.
 
     Raises:
-        InvalidDocumentError: one argument is given under two names.
+        InvalidDocumentError: one argument is given under two names, or switched on and off.
     """
     found: dict[str, ArgumentValue] = {}
     given: dict[str, str] = {}
     for name, value in arguments.items():
-        argument = schema.argument(name)
-        key = argument.name if argument is not None else name
-        if key in found:
-            raise InvalidDocumentError(f"{name} and {given[key]} are the same argument", todo="give it once")
-        found[key], given[key] = value, name
+        argument = schema.argument(name) or switched_off(schema, name)
+        key = name if argument is None else argument.name
+        if key in given:
+            raise InvalidDocumentError(_twice(name, given[key]), todo="give it once")
+        given[key] = name
+        found[key if argument is None or schema.argument(name) is not None else _OFF + key] = value
     return found
 
 
@@ -39,19 +49,31 @@ def check_arguments(schema: ArgumentSchema, arguments: Mapping[str, ArgumentValu
     faults: list[str] = []
     given: dict[str, str] = {}
     for name, value in arguments.items():
-        argument = schema.argument(name)
+        argument = schema.argument(name) or switched_off(schema, name)
         if argument is None:
             near = nearest(schema, name)
             hint = f", did you mean {' or '.join(near)}?" if near else ""
             faults.append(f"{schema.engine} {schema.version} has no argument {shown(name)}{hint}")
             continue
         if argument.name in given:
-            faults.append(f"{name} and {given[argument.name]} are the same argument")
+            faults.append(_twice(name, given[argument.name]))
         given[argument.name] = name
-        fault = _fault(argument, value)
+        fault = _stays_on(argument, name, value) or _fault(argument, value)
         if fault:
             faults.append(f"{name} {fault}")
     return tuple(faults)
+
+
+def _twice(name: str, earlier: str) -> str:
+    """The fault of one argument that is given under two names; its parser would let the last one win."""
+    return f"{name} and {earlier} are the same argument"
+
+
+def _stays_on(argument: Argument, name: str, value: ArgumentValue) -> str:
+    """What is wrong with `false` for a toggle: it leaves the flag out, and the default need not be false."""
+    if argument.kind != "toggle" or value is not False or name.startswith(_OFF) or argument.default.value is False:
+        return ""
+    return f"= false only leaves the flag out, and its default holds; write {_OFF}{argument.name} = true"
 
 
 def _fault(argument: Argument, value: ArgumentValue) -> str:

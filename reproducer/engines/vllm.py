@@ -130,12 +130,13 @@ class VLLM(Engine):
             **dict.fromkeys(_PARSERS, _NONE),
         }
         for flag, value in arguments.items():
-            if flag in OPERATIONAL or flag in REFUSED["vllm"] or value is False or _is_table(value):
-                continue
             switched_off = flag.startswith("no-") and value is True
+            name = flag.removeprefix("no-") if switched_off else flag
+            if name in OPERATIONAL or name in REFUSED["vllm"] or value is False or _is_table(value):
+                continue
             one = scalar(value)
             if one is not None:
-                found[_field(flag.removeprefix("no-") if switched_off else flag)] = not switched_off and one
+                found[_field(name)] = not switched_off and one
         dtype = vllm_log.dtype_name(found.get("dtype", "auto"))
         found["dtype"] = _checkpoint_dtype(checkpoint_config) if dtype == "auto" else dtype
         found["quantization"] = _quantization(found.get("quantization"), checkpoint_config)

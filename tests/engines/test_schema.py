@@ -840,6 +840,13 @@ SCHEMA = sglang(CALLS)
         ({"ratio": "x"}, "ratio takes a number"),
         ({"quick": "yes"}, "quick is there or not, and takes no value"),
         ({"toggled": 1}, "toggled is there or not"),
+        ({"toggled": False}, "toggled = false only leaves the flag out, .*write no-toggled = true"),
+        ({"no-toggled": "yes"}, "no-toggled is there or not, and takes no value"),
+        ({"no-toggeld": True}, "no argument 'no-toggeld', did you mean no-toggled"),
+        ({"no-quick": True}, "no argument 'no-quick'"),
+        ({"no-no-toggled": True}, "no argument 'no-no-toggled'"),
+        ({"toggled": True, "no-toggled": True}, "no-toggled and toggled are the same argument"),
+        ({"no-toggled": True, "toggled": True}, "toggled and no-toggled are the same argument"),
         ({"model": "a", "model-path": "b"}, "model-path and model are the same argument"),
         ({"model": True}, "model needs a value"),
         ({"maybe": False}, "maybe needs a value"),
@@ -857,7 +864,7 @@ def test_a_wrong_argument_is_one_fault(arguments: dict[str, ArgumentValue], faul
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"ratio": 1, "size": 3, "backend": "cpu", "quick": True, "toggled": False},
+        {"ratio": 1, "size": 3, "backend": "cpu", "quick": False, "toggled": True},
         {"names": ("a", "b")},
         {"names": "a"},
         {"maybe": True},
@@ -866,6 +873,8 @@ def test_a_wrong_argument_is_one_fault(arguments: dict[str, ArgumentValue], faul
         {"odd": ("1", "2")},
         {"model": "x"},
         {"grouped": 5},
+        {"no-toggled": True},
+        {"no-toggled": False},
     ],
 )
 def test_right_arguments_are_no_fault(arguments: dict[str, ArgumentValue]) -> None:
@@ -886,6 +895,23 @@ def test_aliases_become_names() -> None:
     assert canonical(schema, {"tp": 2, "zzz": 1}) == {"tensor-parallel-size": 2, "zzz": 1}
     with pytest.raises(InvalidDocumentError, match="tensor-parallel-size and tp are the same argument"):
         canonical(schema, {"tp": 2, "tensor-parallel-size": 2})
+
+
+def test_switched_off_is_a_form_of_its_argument() -> None:
+    """`--no-NAME` keeps its meaning, stands beside no other form of NAME, and belongs to toggles only."""
+    assert canonical(SCHEMA, {"no-toggled": True}) == {"no-toggled": True}
+    assert canonical(SCHEMA, {"no-quick": True}) == {"no-quick": True}
+    for both in ({"toggled": True, "no-toggled": True}, {"no-toggled": True, "toggled": True}):
+        with pytest.raises(InvalidDocumentError, match="are the same argument"):
+            canonical(SCHEMA, both)
+
+
+def test_false_is_taken_where_it_is_the_default() -> None:
+    """A toggle that is off unless it is named may be written as false."""
+    argument = SCHEMA.argument("toggled")
+    assert argument is not None
+    off = argument.model_copy(update={"default": Default(value=False)})
+    assert check_arguments(SCHEMA.model_copy(update={"arguments": (off,)}), {"toggled": False}) == ()
 
 
 def test_the_nearest_names() -> None:

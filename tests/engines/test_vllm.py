@@ -151,6 +151,7 @@ def test_switched_off() -> None:
     """`--no-NAME` is the value false of NAME."""
     assert expected({"no-enable-prefix-caching": True})["enable_prefix_caching"] is False
     assert differing(more={"no-enable-prefix-caching": True}) == ["enable_prefix_caching"]
+    assert expected({"no-enable-log-requests": True}) == expected()
 
 
 @pytest.mark.parametrize("flag", ["api-key", "config", "headless", "host", "port", "ssl-keyfile", "uds"])

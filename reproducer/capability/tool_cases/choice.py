@@ -57,8 +57,8 @@ CASES = (
         category="exact-arguments",
         says=(
             (
-                "Put 'Roof inspection' into the calendar on the ninth of March 2027, from half past two in the afternoon "
-                "until a quarter past four."
+                "Put 'Roof inspection' into the calendar on the ninth of March 2027, from half past two in the "
+                "afternoon until a quarter past four."
             ),
         ),
         tools=_DESK,
@@ -86,8 +86,8 @@ CASES = (
         category="exact-arguments",
         says=(
             (
-                "Open a ticket with the title 'Lift 2 stuck', the highest priority, and exactly these two labels in this "
-                "order: lift, safety."
+                "Open a ticket with the title 'Lift 2 stuck', the highest priority, and exactly these two labels in "
+                "this order: lift, safety."
             ),
         ),
         tools=("open_ticket", "send_message"),

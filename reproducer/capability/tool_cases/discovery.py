@@ -88,9 +88,7 @@ CASES = (
     ToolCase(
         id="deferred-bus",
         category="deferred-discovery",
-        says=(
-            "Search your tools with the word 'buses', then tell me when the next bus leaves from the stop Mill Lane.",
-        ),
+        says=("Search your tools with the word 'buses', and tell me when the next bus leaves from Mill Lane.",),
         tools=("search_tools", "list_events"),
         expected=(
             Expected("search_tools", {"query": "buses"}),

@@ -35,7 +35,7 @@ CASES = (
         category="exact-json",
         says=(
             (
-                "Check the stock of QL-4. Then answer with a JSON object and nothing else, no prose and no code fence: "
+                "Check the stock of QL-4. Then answer with a JSON object and nothing else, no prose and no fence: "
                 'the keys are "item" (text), "available" (number) and "enough" (true if there are at least 10).'
             ),
         ),
@@ -49,7 +49,7 @@ CASES = (
         category="exact-json",
         says=(
             (
-                "List the calendar of 2027-05-02. Then answer with a JSON array of the titles in the order of their start, "
+                "List the calendar of 2027-05-02. Then answer with a JSON array of the titles in order of start, "
                 "earliest first, and nothing else: no prose and no code fence."
             ),
         ),
@@ -70,8 +70,8 @@ CASES = (
         category="delegate-combine",
         says=(
             (
-                "Ask the electrical specialist and the plumbing specialist, each once, what their part of the bathroom in "
-                "flat 3 costs. Then tell me the sum."
+                "Ask the electrical specialist and the plumbing specialist, each once, what their part of the "
+                "bathroom in flat 3 costs. Then tell me the sum."
             ),
         ),
         tools=("ask_specialist", "send_message"),

@@ -29,6 +29,7 @@ _PROBE = """
 import json, os, site, sys
 prefixes, venv = [sys.prefix], sys.argv[1]
 if venv:
+    sys.prefix = venv  # as `site` would have it: Debian's looks elsewhere where this is no virtual environment
     prefixes = [venv] + ([sys.base_prefix] if sys.argv[2] else [])
 places = []
 for each in site.getsitepackages(prefixes):

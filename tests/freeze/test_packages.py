@@ -138,6 +138,36 @@ def test_no_code_of_a_package_runs(tmp_path: Path) -> None:
     assert mark.exists()  # the bait works
 
 
+def test_a_system_python_that_looks_elsewhere_outside_of_an_environment(tmp_path: Path) -> None:
+    """Debian's `site` names `dist-packages` where the prefix is no virtual environment's; that of one is seen."""
+    packages = tmp_path / "venv" / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
+    packages.mkdir(parents=True)
+    (tmp_path / "venv" / "pyvenv.cfg").write_text("include-system-site-packages = false\n")
+    debian = tmp_path / "debian.py"
+    debian.write_text(
+        "import site, sys\n"
+        "plain = site.getsitepackages\n"
+        "def patched(prefixes=None):\n"
+        "    within = sys.prefix != sys.base_prefix\n"
+        "    return plain(prefixes) if within else [f'{each}/lib/python3/dist-packages' for each in prefixes]\n"
+        "site.getsitepackages = patched\n"
+        "sys.argv = ['-c', *sys.argv[2:]]\n"
+        "exec(CODE)\n"
+    )
+    python = tmp_path / "venv" / "bin" / "python3"
+    python.parent.mkdir()
+    python.write_text(
+        f"#!{sys.executable}\n"
+        "import subprocess, sys\n"
+        f"patch = open({str(debian)!r}).read()\n"
+        "*options, code, first, second = sys.argv[1:]\n"
+        "text = f'CODE = {code!r}\\n' + patch\n"
+        "sys.exit(subprocess.call([sys.executable, *options, text, '-', first, second]))\n"
+    )
+    python.chmod(0o755)
+    assert ask_interpreter(python).places == (packages.resolve(),)
+
+
 def test_origins_lose_what_only_their_machine_knows() -> None:
     """PEP 610: commits and digests stay; user names, passwords, queries and folders go."""
     commit = "a" * 40

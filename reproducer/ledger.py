@@ -7,7 +7,7 @@ from pathlib import Path
 from reproducer.documents.base import parse_json, shown
 from reproducer.documents.claims import is_claim
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
-from reproducer.documents.toml import read_text, write_atomically
+from reproducer.documents.toml import read_bytes, read_text, write_atomically
 from reproducer.errors import DriftError, InvalidDocumentError, SignatureError, UnsafeInputError
 
 AnyReceipt = BuildReceipt | LaunchReceipt | MeasureReceipt
@@ -43,9 +43,10 @@ def parse_receipt(text: str, *, where: str) -> AnyReceipt:
 
 
 def read_receipt(path: Path) -> AnyReceipt:
-    """A receipt from its file; its name must carry its digest.
+    """A receipt from its file, with the samples that lie beside it; its name must carry its digest.
 
     Raises:
+        DriftError: its samples are gone.
         SignatureError: the content is not what the name says: edited after the run.
         UnsafeInputError: a pipe, a device or a folder.
         InvalidDocumentError, UsageError: as `parse_receipt` and `read_text`.
@@ -60,7 +61,25 @@ def read_receipt(path: Path) -> AnyReceipt:
             why=f"its content's digest begins {receipt.digest[:12]}",
             todo="it was edited or renamed after the run; use the original",
         )
-    return receipt
+    if not isinstance(receipt, MeasureReceipt) or receipt.samples_beside is None:
+        return receipt
+    return _with_samples(receipt, path)
+
+
+def _with_samples(receipt: MeasureReceipt, path: Path) -> MeasureReceipt:
+    from reproducer.samples.beside import file_name, with_samples
+
+    beside = path.with_name(file_name(receipt.samples_beside)) if receipt.samples_beside is not None else path
+    if not beside.is_file():
+        raise DriftError(
+            "the samples of the receipt are gone",
+            where=str(path),
+            why=f"{beside.name} is not beside it",
+            todo="copy both together",
+        )
+    return with_samples(receipt, read_bytes(beside, what="file of samples", limit=LARGEST_RECEIPT), where=str(beside))[
+        0
+    ]
 
 
 @dataclass(frozen=True)
@@ -80,7 +99,13 @@ class Ledger:
         Raises:
             NotCheckedError: it cannot be written.
         """
+        from reproducer.samples.beside import file_name, packed_samples
+
         path = self.folder / receipt_name(receipt)
+        if isinstance(receipt, MeasureReceipt) and receipt.samples_beside is not None:
+            beside = self.folder / file_name(receipt.samples_beside)
+            if not beside.exists():
+                write_atomically(beside, packed_samples(receipt))
         if not path.exists():
             write_atomically(path, receipt.canonical() + b"\n")
         return path

@@ -19,13 +19,14 @@ from reproducer.canonical import canonical_bytes
 from reproducer.documents.base import parse_json
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, references
-from reproducer.documents.receipts import BundleFile, BundleIndex
+from reproducer.documents.receipts import BundleFile, BundleIndex, MeasureReceipt
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
 from reproducer.ledger import AnyReceipt, receipt_name
 from reproducer.report.figure import figure
 from reproducer.report.markdown import report
+from reproducer.samples.beside import file_name, is_file_name, packed_samples, plain
 
 LOCK = "penny.lock.toml"
 PUBLIC = "public.pem"
@@ -69,6 +70,8 @@ def write_bundle(
     content = bundle_content(opened.lock, ordered, verdict, key.public)
     for name, receipt in by_name.items():
         content[f"{RECEIPTS}/{name}"] = receipt.canonical() + b"\n"
+        if isinstance(receipt, MeasureReceipt) and receipt.samples_beside is not None:
+            content[f"{RECEIPTS}/{file_name(receipt.samples_beside)}"] = packed_samples(receipt)
     refuse_leaks({name: _plain(name, data) for name, data in content.items() if name not in (PUBLIC, FIGURE)})
     content |= _locked(opened)
     index = index_of(content, opened.digest, key.public)
@@ -102,6 +105,8 @@ def index_of(content: dict[str, bytes], lock_digest: str, key: PublicKey) -> Bun
 
 def _plain(name: str, data: bytes) -> object:
     """The content of a file as the sanitiser reads it."""
+    if is_file_name(name.rpartition("/")[2]):
+        return plain(data, where=name)
     return parse_json(data, where=name) if name.endswith(".json") else page(data.decode())
 
 

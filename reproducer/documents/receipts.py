@@ -5,11 +5,23 @@ are UTC in RFC 3339 form with whole seconds.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, TypeAdapter, model_validator
 
-from reproducer.documents.base import Document, FileName, MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
+from reproducer.documents.base import (
+    ContradictionError,
+    Document,
+    Fault,
+    FileName,
+    MeasureId,
+    Part,
+    RelativePath,
+    Sha256,
+    Size,
+    Slug,
+    Text,
+)
 from reproducer.documents.lock import Architecture, ParameterName, Scalar, Threshold
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
@@ -338,10 +350,20 @@ class Conditions(Part):
     gpus: tuple[GpuConditions, ...] | None = None
 
 
+class SampleFile(Part):
+    """Raw samples in a file beside the receipt (`samples-SHA256.json.gz`), by what it holds unpacked."""
+
+    sha256: Sha256
+    size: Size
+
+
 class MeasureReceipt(ReceiptBase):
     """One measure with its raw samples over all boots.
 
     Attributes:
+        samples: all of them. Where they lie beside the receipt they are no part of the document, and stand here once
+            its file was read.
+        samples_beside: the file that holds them; None where they stand in the receipt.
         statistics: by which rules the derived values have their spread; None of receipts that have none.
     """
 
@@ -353,12 +375,27 @@ class MeasureReceipt(ReceiptBase):
     warmup: Size
     conditions: Conditions
     reference_sha256: Sha256 | None = None
-    samples: tuple[Sample, ...]
+    samples: tuple[Sample, ...] = ()
+    samples_beside: SampleFile | None = None
     statistics: Statistics | None = None
     derived: tuple[Derived, ...]
     thresholds: tuple[ThresholdResult, ...]
     status: Literal["passed", "failed", "skipped"]
     reason: Text = ""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if ("samples" in self.model_fields_set) == (self.samples_beside is not None):
+            said = "stand here and beside the receipt" if self.samples_beside else "are missing"
+            raise ContradictionError((Fault(("samples",), said),))
+        return self
+
+    def content(self) -> dict[str, Any]:
+        """The document as plain data; samples that lie beside it are no part of it."""
+        data = super().content()
+        if self.samples_beside is not None:
+            del data["samples"]
+        return data
 
 
 Receipt = Annotated[BuildReceipt | LaunchReceipt | MeasureReceipt, Field(discriminator="kind")]

@@ -22,12 +22,12 @@ _PARTIAL = ".partial"
 _YOUNG_S = 10
 
 
-def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
-    """The UTF-8 text of a file of bounded size.
+def read_bytes(path: Path, *, what: str, limit: int = LARGEST) -> bytes:
+    """The bytes of a file of bounded size.
 
     Raises:
         UsageError: there is no such file, or it cannot be read.
-        InvalidDocumentError: too large, or not UTF-8.
+        InvalidDocumentError: too large.
     """
     try:
         with path.open("rb") as file:
@@ -39,6 +39,17 @@ def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
         raise UsageError(f"the {what} cannot be read", where=str(path), why=error.strerror or str(error)) from error
     if len(data) > limit:
         raise InvalidDocumentError(f"the {what} is larger than {limit} bytes", where=str(path))
+    return data
+
+
+def read_text(path: Path, *, what: str, limit: int = LARGEST) -> str:
+    """The UTF-8 text of a file of bounded size.
+
+    Raises:
+        UsageError: there is no such file, or it cannot be read.
+        InvalidDocumentError: too large, or not UTF-8.
+    """
+    data = read_bytes(path, what=what, limit=limit)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -36,6 +36,7 @@ from reproducer.qualify.plan import Step, planned
 from reproducer.qualify.speech import SPEECHES
 from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
+from reproducer.samples.beside import laid_beside
 
 SETTLE_S = 3.0
 STATISTICS: Statistics = "penny-statistics/1"
@@ -242,7 +243,7 @@ class _Run:
         judged = judge(measure, samples, derived)
         reference = self.opened.lock.qualification.reference
         compared = known is not None and known.needs_reference and reference is not None
-        return MeasureReceipt(
+        made = MeasureReceipt(
             lock_digest=self.opened.digest,
             penny_version=reproducer.__version__,
             created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -264,6 +265,7 @@ class _Run:
             status="skipped" if skipped and not measure.thresholds else judged.status,
             reason=skipped or judged.reason,
         )
+        return laid_beside(made)
 
 
 def _lives(server: Measured) -> bool:

@@ -12,12 +12,14 @@ from reproducer.documents.base import parse_json, shown
 from reproducer.documents.bounds import MOST_VALUES, values_in
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, references
-from reproducer.documents.receipts import BundleIndex
+from reproducer.documents.receipts import BundleIndex, MeasureReceipt
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check, Verdict
-from reproducer.errors import InvalidDocumentError, PennyError
+from reproducer.errors import InvalidDocumentError, PennyError, SignatureError
 from reproducer.ledger import AnyReceipt, parse_receipt, receipt_name
 from reproducer.report.markdown import REPORT_FORMAT
+from reproducer.samples.beside import file_name, is_file_name, with_samples
+from reproducer.samples.columns import LARGEST, MOST_ENTRIES
 from reproducer.verify.evidence import check, unknown
 from reproducer.verify.folder import read_folder
 from reproducer.verify.receipts import verify_receipts
@@ -60,6 +62,35 @@ def verify_bundle(folder: Path, key: PublicKey | None, *, expected_lock: str | N
     checks += of_receipts
     checks += inspection.prose(opened.lock, receipts, of_receipts, index.key_id)
     return Verdict(checks=tuple(checks))
+
+
+class _Beside:
+    """The files of samples of one bundle; together they hold no more than one may."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
+        self._named: set[str] = set()
+        self._bytes, self._entries = LARGEST, MOST_ENTRIES
+
+    def with_samples(self, receipt: AnyReceipt, *, where: str) -> AnyReceipt:
+        """A receipt with the samples that lie beside it; raises as `with_samples`, or where they are not there."""
+        if not isinstance(receipt, MeasureReceipt) or receipt.samples_beside is None:
+            return receipt
+        name = f"{RECEIPTS}/{file_name(receipt.samples_beside)}"
+        packed = self._files.get(name)
+        if packed is None:
+            raise SignatureError(f"{name} is missing", where=where, why="the samples of the receipt lie there")
+        self._named.add(name)
+        self._bytes -= receipt.samples_beside.size
+        if self._bytes < 0:
+            raise SignatureError(f"with {name} the samples are more than {LARGEST} bytes", where=where)
+        found, entries = with_samples(receipt, packed, where=name, most=self._entries)
+        self._entries -= entries
+        return found
+
+    def unnamed(self) -> list[str]:
+        """Files that no receipt names."""
+        return [f"{name} belongs to no receipt" for name in sorted(self._files.keys() - self._named)]
 
 
 class _Inspection:
@@ -162,7 +193,9 @@ class _Inspection:
         found: list[AnyReceipt] = []
         faults = []
         values = 0
-        names = sorted(name for name in self._content if name.startswith(f"{RECEIPTS}/"))
+        lying = [name for name in self._content if name.startswith(f"{RECEIPTS}/")]
+        names = sorted(name for name in lying if not is_file_name(name.removeprefix(f"{RECEIPTS}/")))
+        beside = _Beside({name: self._content[name] for name in lying if name not in names})
         for name in names:
             values += values_in(self._content[name])
             if values > MOST_VALUES:
@@ -176,9 +209,14 @@ class _Inspection:
                     raise
                 faults.append(str(error))
                 continue
+            try:
+                receipt = beside.with_samples(receipt, where=self._where(name))
+            except PennyError as error:
+                faults.append(str(error))
             if name != f"{RECEIPTS}/{receipt_name(receipt)}":
                 faults.append(f"{name} holds a receipt whose digest begins {receipt.digest[:12]}")
             found.append(receipt)
+        faults += beside.unnamed()
         checks.append(
             check("receipt.digest", "signature", faults, got=f"{len(names)} receipts, each named by its digest")
         )

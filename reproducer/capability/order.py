@@ -1,15 +1,13 @@
 """What is asked of the harness and what it gives back: two files in one folder, written by one side for the other."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from reproducer.capability.settings import CallMode, Effort, Suite
 from reproducer.documents.base import Document, Size, Slug, Text
 from reproducer.documents.transcripts import Transcript
 
-Suite = Literal["tools", "reasoning"]
-Effort = Literal["default", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
-EFFORTS: tuple[Effort, ...] = get_args(Effort)
 ORDER, OUTCOME, LOGS = "order.json", "outcome.json", "logs"
 
 
@@ -30,7 +28,7 @@ class HarnessOrder(Document):
     url: Text
     model: Text
     effort: Effort
-    call_mode: Literal["native", "prompted"]
+    call_mode: CallMode
     temperature: Annotated[float, Field(ge=0, le=2)]
     top_p: Annotated[float, Field(gt=0, le=1)]
     max_tokens: Annotated[int, Field(ge=1)]

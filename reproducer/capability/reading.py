@@ -5,13 +5,13 @@ A model's text is input from outside: what cannot be read is a fault of the call
 
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from reproducer.capability.settings import CallMode
 from reproducer.documents.base import parse_json
 from reproducer.documents.transcripts import MOST_ARGUMENTS, MOST_CALLS, Turn
 from reproducer.errors import PennyError
 
-CallMode = Literal["native", "prompted"]
 CALL = "CALL "
 RESULT = "RESULT "
 _OPENS, _CLOSES = "<think>", "</think>"

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproducer.capability.conversation import Made, Scene, replayed
-from reproducer.capability.reading import CallMode, json_value, unfenced
+from reproducer.capability.reading import json_value, unfenced
+from reproducer.capability.settings import CallMode
 from reproducer.capability.tool_case import (
     Asks,
     Called,

@@ -45,7 +45,7 @@ _LARGEST_RECORD = 64 << 20
 _LARGEST_METADATA = 1 << 20
 _MOST_ROWS = 500_000
 _MOST_LOOSE = 20_000
-_MOST_DRIFTED = 1000
+_MOST_DRIFTED = 20_000  # of one package; an image whose packages were pruned lacks thousands
 _NOT_CONTENT = frozenset({"RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json"})
 _FIELD = re.compile(r"^(Name|Version):[ \t]*(\S[^\r\n]*?)[ \t]*$", re.MULTILINE)
 
@@ -195,7 +195,7 @@ def _installed(place: Path, metadata: Path) -> Installed:
         owned.add(path)
         if digest and not _is_place(path, metadata.name):
             recorded[path] = digest
-    drifted, total = _drifted(place, recorded)
+    drifted, total = _drifted(place, recorded, metadata)
     try:
         stated = Distribution(
             project=name,
@@ -239,7 +239,7 @@ def _is_place(path: str, metadata: str) -> bool:
     return editable or path.endswith(".pyc") or (parts[0] == metadata and parts[-1] in _NOT_CONTENT)
 
 
-def _drifted(place: Path, recorded: Mapping[str, str]) -> tuple[list[DriftedFile], int]:
+def _drifted(place: Path, recorded: Mapping[str, str], metadata: Path) -> tuple[list[DriftedFile], int]:
     """The files that are not what the RECORD says, and how many bytes all files have.
 
     Raises:
@@ -264,7 +264,7 @@ def _drifted(place: Path, recorded: Mapping[str, str]) -> tuple[list[DriftedFile
             if len(found) > _MOST_DRIFTED:
                 raise NotCheckedError(
                     f"more than {_MOST_DRIFTED} files of a package are not what it recorded",
-                    where=str(place),
+                    where=str(metadata),
                     todo="install it again",
                 )
     return found, total

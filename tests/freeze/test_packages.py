@@ -73,10 +73,19 @@ def test_a_record_that_cannot_be_read_is_unknown(tmp_path: Path, record: bytes |
     assert "in.py" in {each.path for each in inventory.loose}
 
 
+def test_a_pruned_package_is_locked_as_it_is(tmp_path: Path) -> None:
+    """Thousands of missing files (an image without tests and headers) are each stated as missing."""
+    record = "".join(f"f{number}.py,{EMPTY},0\n" for number in range(3000)).encode()
+    (found,) = place(tmp_path / "site", record, {"f7.py": b""}).distributions
+    assert found.stated.drifted is not None
+    assert len(found.stated.drifted) == 2999
+    assert all(each.sha256 is None for each in found.stated.drifted)
+
+
 def test_a_record_of_everything_wrong_is_bounded(tmp_path: Path) -> None:
-    """A package of which thousands of files are missing is no package any more."""
-    record = "".join(f"f{number}.py,{EMPTY},0\n" for number in range(2000)).encode()
-    with pytest.raises(NotCheckedError, match="more than 1000 files"):
+    """A package of which tens of thousands of files are missing is no package any more, and is named."""
+    record = "".join(f"f{number}.py,{EMPTY},0\n" for number in range(20_100)).encode()
+    with pytest.raises(NotCheckedError, match=r"thing-1.0.dist-info: more than 20000 files"):
         place(tmp_path / "site", record, {})
 
 

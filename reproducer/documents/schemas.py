@@ -14,7 +14,6 @@ from reproducer.documents.manifest import Manifest
 from reproducer.documents.receipts import BuildReceipt, BundleIndex, FidelityReference, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import write_atomically
 from reproducer.documents.verdict import Verdict
-from reproducer.samples.columns import SamplesBeside
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, type[Document]] = {
@@ -26,7 +25,6 @@ DOCUMENTS: dict[str, type[Document]] = {
     "build-receipt-1": BuildReceipt,
     "launch-receipt-1": LaunchReceipt,
     "measure-receipt-1": MeasureReceipt,
-    "samples-1": SamplesBeside,
     "reference-1": FidelityReference,
     "bundle-1": BundleIndex,
     "claim-1": Claim,

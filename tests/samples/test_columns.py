@@ -73,37 +73,87 @@ def test_vector() -> None:
     """The documented form: differences in one string each."""
     (sample,) = json.loads(to_columns([_one()]))["samples"]
     (request,) = sample["requests"]
-    assert request["times"] == "100 100 150"
-    assert request["counts"] == "1 1 2"
-    assert request["output_ids"] == "7 8 9 10"
-    assert request["top"] == {"tokens": "7 8;;", "logprobs": "-0.25 -1.5;;"}
+    assert request == {
+        "sent_ns": 5,
+        "finished_ns": 400,
+        "columns": {
+            "times": "100 100 150",
+            "counts": "1 1 2",
+            "output_ids": "7 8 9 10",
+            "top_tokens": "7 8;;",
+            "top_logprobs": "-0.25 -1.5;;",
+        },
+        "prompt_tokens": 3,
+        "output_tokens": 4,
+        "cached_tokens": 0,
+        "cached_by_tier": {},
+        "prompt_sha256": "a" * 64,
+        "finish_reason": "length",
+    }
 
 
-EDITS: dict[str, tuple[str, Any]] = {
-    "a column that is short": ("counts", "1 1"),
-    "no number": ("times", "100 x 150"),
-    "two blanks": ("times", "100  100 150"),
-    "a leading zero": ("times", "0100 100 150"),
-    "an underscore": ("times", "1_00 100 150"),
-    "digits of another script": ("times", "\N{ARABIC-INDIC DIGIT ONE}00 100 150"),
-    "a number of 5000 digits": ("times", "9" * 5000 + " 100 150"),
-    "below zero": ("times", "-100 100 150"),
-    "no end of a position": ("top", {"tokens": "7 8;", "logprobs": "-0.25 -1.5"}),
-    "no number there": ("top", {"tokens": "7 8;;", "logprobs": "-0.25 nan;;"}),
-    "another form of it": ("top", {"tokens": "7 8;;", "logprobs": "-0.250 -1.5;;"}),
-    "one too many": ("top", {"tokens": "7 8 9;;", "logprobs": "-0.25 -1.5;;"}),
+EDITS: dict[str, dict[str, Any]] = {
+    "a column that is short": {"counts": "1 1"},
+    "no number": {"times": "100 x 150"},
+    "two blanks": {"times": "100  100 150"},
+    "a leading zero": {"times": "0100 100 150"},
+    "an underscore": {"times": "1_00 100 150"},
+    "digits of another script": {"times": "\N{ARABIC-INDIC DIGIT ONE}00 100 150"},
+    "a number of 5000 digits": {"times": "9" * 5000 + " 100 150"},
+    "a number of 400 digits": {"times": "9" * 400 + " 100 150"},
+    "below zero": {"times": "-100 100 150"},
+    "no text": {"times": 7},
+    "a list": {"times": ["100", "100", "150"]},
+    "a column of none": {"more": ""},
+    "no end of a position": {"top_logprobs": "-0.25 -1.5;"},
+    "an end that is none": {"top_tokens": "7 8;;1"},
+    "no number there": {"top_logprobs": "-0.25 nan;;"},
+    "too large a number": {"top_logprobs": "-0.25 -1e999;;"},
+    "another form of it": {"top_logprobs": "-0.250 -1.5;;"},
+    "one too many": {"top_tokens": "7 8 9;;"},
 }
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_other_forms_are_refused(name: str) -> None:
     """Samples have one form: another spelling of a number, or none, is an error that names the file."""
-    key, value = EDITS[name]
     data = json.loads(to_columns([_one()]))
-    data["samples"][0]["requests"][0][key] = value
+    data["samples"][0]["requests"][0]["columns"] |= EDITS[name]
     with pytest.raises(InvalidDocumentError) as caught:
         from_columns(canonical_bytes(data), where="the file")
     assert caught.value.where == "the file"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[]",
+        b"{}",
+        b'{"format":"penny-samples/2","samples":[]}',
+        b'{"format":"penny-samples/1","samples":{}}',
+        b'{"format":"penny-samples/1","samples":[7]}',
+        b'{"format":"penny-samples/1","samples":[{"requests":[7]}]}',
+        b'{"format":"penny-samples/1","samples":[{"requests":[{"columns":[]}]}]}',
+        b'{"format":"penny-samples/1","samples":[{"requests":[{"columns":{"counts":"","times":""},"sent_ns":"1"}]}]}',
+        b'{"format":"penny-samples/1","samples":[{"requests":[]}]}',
+        b"\xff",
+        b"[" * 5000,
+    ],
+    ids=range(11),
+)
+def test_what_is_no_such_file(data: bytes) -> None:
+    """Any other JSON, and what is none, is an error that names the file."""
+    with pytest.raises(InvalidDocumentError) as caught:
+        from_columns(data, where="the file")
+    assert caught.value.where == "the file"
+
+
+def test_events_beside_columns_are_refused() -> None:
+    """What columns hold stands nowhere else."""
+    data = json.loads(to_columns([_one()]))
+    data["samples"][0]["requests"][0]["events"] = []
+    with pytest.raises(InvalidDocumentError, match="one form"):
+        from_columns(canonical_bytes(data), where="it")
 
 
 def test_layout_is_refused() -> None:

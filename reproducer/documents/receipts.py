@@ -29,12 +29,13 @@ Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
 Level = Literal["none", "inputs-identical", "device-code-identical", "content-identical", "bytes-identical"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # lowest first
 Statistics = Literal["penny-statistics/1"]
-Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool"]
+Unit = Literal["tok/s", "s", "tokens", "ratio", "nats", "requests", "count", "bool", "MiB/min"]
 ValueKind = Literal[
     "completed-request rate",
     "aggregate makespan rate",
     "time-to-first-token prefill rate",
     "restored-prefix rate",
+    "aggregate restored-prefix rate",
     "duration",
     "count",
     "agreement",
@@ -206,6 +207,8 @@ class LaunchReceipt(ReceiptBase):
 
     Attributes:
         arguments: the argument list, machine paths replaced by their placeholders.
+        altered: effective values in which the launch was asked to differ from the lock, as a measure of its suite
+            declares; None of a launch of the lock itself.
         log_sha256: digest of the start-up log up to readiness.
     """
 
@@ -214,6 +217,7 @@ class LaunchReceipt(ReceiptBase):
     boot: Boot
     namespace: Text
     namespace_digest: Sha256
+    altered: dict[ParameterName, Scalar] | None = None
     arguments: tuple[Text, ...]
     environment: dict[str, Text]
     effective: tuple[EffectiveValue, ...]
@@ -229,6 +233,26 @@ class Candidate(Part):
     logprob: float
 
 
+class Speculated(Part):
+    """What an engine counts of one request's speculation, in its own words.
+
+    Attributes:
+        verify_steps: how often the target checked drafted tokens.
+        accepted_tokens: drafted tokens that were right.
+        drafted_tokens: drafted tokens that were scheduled to be checked.
+        accept_length: tokens per step, as the engine works it out.
+        accept_rate: accepted of the drafted ones, as the engine works it out.
+        accepted_in_steps: in how many steps 0, 1, 2 ... drafted tokens were right; None where it is not told.
+    """
+
+    verify_steps: Size
+    accepted_tokens: Size
+    drafted_tokens: Size
+    accept_length: float
+    accept_rate: float
+    accepted_in_steps: tuple[Size, ...] | None = None
+
+
 class RequestRecord(Part):
     """One request as the client saw it; times are relative to the sample's origin.
 
@@ -236,6 +260,7 @@ class RequestRecord(Part):
         events: (time, tokens so far) of each chunk that brought tokens.
         cached_by_tier: cached prompt tokens by tier (`device`, `host`, `storage`), as the engine reports them.
         top_logprobs: per output position the likeliest tokens, only where the measure asks for them.
+        speculation: what the engine counts of drafted tokens; None where it speculates not or does not tell.
     """
 
     sent_ns: Nanoseconds
@@ -251,6 +276,23 @@ class RequestRecord(Part):
     top_logprobs: tuple[tuple[Candidate, ...], ...] | None = None
     finish_reason: Text
     error: Text | None = None
+    speculation: Speculated | None = None
+
+
+class Reading(Part):
+    """What the server's processes held at one moment; what could not be read is None.
+
+    Attributes:
+        at_ns: when, relative to the sample's origin.
+        resident_bytes: memory of all its processes that is not swapped out; shared pages count in each.
+        open_files: file descriptors of all its processes.
+        gpu_bytes: memory in use on all GPUs of the machine.
+    """
+
+    at_ns: Nanoseconds
+    resident_bytes: Size | None = None
+    open_files: Size | None = None
+    gpu_bytes: Size | None = None
 
 
 class Sample(Part):
@@ -260,6 +302,7 @@ class Sample(Part):
         boot: id of the boot it ran in.
         warmup: whether it is excluded from derived values; it is kept all the same.
         facts: what the measure observed besides requests (the planted needle, the engine's own count).
+        readings: what the server held meanwhile, in order; None where the measure does not look.
     """
 
     index: Size
@@ -267,6 +310,7 @@ class Sample(Part):
     warmup: bool
     requests: tuple[RequestRecord, ...]
     facts: dict[ParameterName, Scalar] = {}
+    readings: tuple[Reading, ...] | None = None
 
 
 class Spread(Part):
@@ -320,6 +364,11 @@ class GpuConditions(Part):
         power_requested_w: lowest and highest limit that was set.
         power_enforced_w: lowest and highest limit that held.
         reasons: everything that kept its clocks below the highest at some reading.
+        clock_sm_mhz: lowest and highest clock of its multiprocessors.
+        clock_memory_mhz: the same of its memory.
+        temperature_c: lowest and highest temperature of the chip.
+        power_w: lowest and highest power that it drew.
+        utilisation_percent: lowest and highest share of a moment in which something ran on it.
         readings: how many there were.
     """
 
@@ -330,6 +379,11 @@ class GpuConditions(Part):
     power_requested_w: tuple[float, float] | None = None
     power_enforced_w: tuple[float, float] | None = None
     reasons: tuple[Text, ...] | None = None
+    clock_sm_mhz: tuple[float, float] | None = None
+    clock_memory_mhz: tuple[float, float] | None = None
+    temperature_c: tuple[float, float] | None = None
+    power_w: tuple[float, float] | None = None
+    utilisation_percent: tuple[float, float] | None = None
     readings: Size
 
 

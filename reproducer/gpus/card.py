@@ -29,6 +29,11 @@ class Card:
         power_requested_w: the limit that was set.
         power_enforced_w: the limit that holds, after every other one.
         reasons: why its clocks are below the highest right now.
+        clock_sm_mhz: what its multiprocessors run at right now.
+        clock_memory_mhz: what its memory runs at right now.
+        temperature_c: of the chip, right now.
+        power_w: what it draws right now.
+        utilisation_percent: share of the last moment in which something ran on it.
     """
 
     name: str
@@ -38,6 +43,11 @@ class Card:
     power_requested_w: float | None
     power_enforced_w: float | None
     reasons: tuple[str, ...] | None
+    clock_sm_mhz: float | None = None
+    clock_memory_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    utilisation_percent: float | None = None
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,13 @@ from reproducer.gpus.nvml import from_nvml
 from reproducer.gpus.smi import from_smi
 
 
-def look() -> Cards:
-    """Every GPU of this machine: what nvidia-smi says; what NVML says where nvidia-smi is not there or says nothing."""
-    said = from_smi()
+def look(*, state: bool = False) -> Cards:
+    """Every GPU of this machine: what nvidia-smi says; what NVML says where nvidia-smi is not there or says nothing.
+
+    Args:
+        state: what each card does right now as well.
+    """
+    said = from_smi(state=state)
     if said is not None and said.found:
         return said
     asked = from_nvml()

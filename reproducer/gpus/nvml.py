@@ -11,6 +11,7 @@ from reproducer.gpus.card import Card, Cards, reasons_of
 _LIBRARY = "libnvidia-ml.so.1"
 _TEXT = 96
 _MOST_CARDS = 64
+_SM, _MEMORY_CLOCK, _CHIP = 1, 2, 0  # NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU
 
 
 class _Memory(ctypes.Structure):
@@ -28,6 +29,10 @@ def from_nvml() -> Cards | None:
             return Cards(fault=f"NVML cannot be opened: error {fault}") if fault else _cards(library)
     except AttributeError as error:
         return Cards(fault=f"NVML is older than what penny asks of it: {str(error)[:120]}")
+
+
+class _Utilisation(ctypes.Structure):
+    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
 
 
 @contextmanager
@@ -61,6 +66,9 @@ def _card(library: Any, handle: ctypes.c_void_p, driver: str | None) -> Card:
     mask = _number(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle, ctypes.c_ulonglong())
     requested = _number(library.nvmlDeviceGetPowerManagementLimit, handle, ctypes.c_uint())
     enforced = _number(library.nvmlDeviceGetEnforcedPowerLimit, handle, ctypes.c_uint())
+    drawn = _number(library.nvmlDeviceGetPowerUsage, handle, ctypes.c_uint())
+    busy = _Utilisation()
+    told = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0
     return Card(
         name=_text(partial(library.nvmlDeviceGetName, handle)) or "unknown",
         driver=driver,
@@ -69,6 +77,11 @@ def _card(library: Any, handle: ctypes.c_void_p, driver: str | None) -> Card:
         power_requested_w=None if requested is None else requested / 1000,
         power_enforced_w=None if enforced is None else enforced / 1000,
         reasons=None if mask is None else reasons_of(mask),
+        clock_sm_mhz=_kind(library.nvmlDeviceGetClockInfo, handle, _SM),
+        clock_memory_mhz=_kind(library.nvmlDeviceGetClockInfo, handle, _MEMORY_CLOCK),
+        temperature_c=_kind(library.nvmlDeviceGetTemperature, handle, _CHIP),
+        power_w=None if drawn is None else drawn / 1000,
+        utilisation_percent=float(busy.gpu) if told else None,
     )
 
 
@@ -82,3 +95,9 @@ def _text(call: Any) -> str | None:
 
 def _number(call: Any, handle: ctypes.c_void_p, into: Any) -> int | None:
     return int(into.value) if call(handle, ctypes.byref(into)) == 0 else None
+
+
+def _kind(call: Any, handle: ctypes.c_void_p, kind: int) -> float | None:
+    """A number of which there are several kinds."""
+    into = ctypes.c_uint()
+    return float(into.value) if call(handle, ctypes.c_int(kind), ctypes.byref(into)) == 0 else None

@@ -11,6 +11,7 @@ from reproducer.programs import ask
 # The first ones are as old as the program; those of a list are left out together where it does not know one of them.
 _ALWAYS = ("name", "driver_version", "memory.total", "power.limit", "enforced.power.limit")
 _NEWER = ("compute_cap", "clocks_throttle_reasons.active")
+_STATE = ("clocks.current.sm", "clocks.current.memory", "temperature.gpu", "power.draw", "utilization.gpu")
 _MOST_CARDS = 64
 _LONGEST_NAME = 128
 _MIB = 1 << 20
@@ -20,13 +21,18 @@ _CAPABILITY = re.compile(r"^[0-9]{1,2}\.[0-9]$")
 _VERSION = re.compile(r"^[0-9]{1,5}(\.[0-9]{1,5}){0,3}$")
 
 
-def from_smi() -> Cards | None:
-    """What nvidia-smi on `PATH` says; None where there is none."""
+def from_smi(*, state: bool = False) -> Cards | None:
+    """What nvidia-smi on `PATH` says; None where there is none.
+
+    Args:
+        state: what each card does right now as well.
+    """
     program = shutil.which("nvidia-smi")
     if program is None:
         return None
     fault = ""
-    for fields in ((*_ALWAYS, *_NEWER), _ALWAYS):
+    every = (*_ALWAYS, *_NEWER)
+    for fields in (*(((*every, *_STATE),) if state else ()), every, _ALWAYS):
         answer = ask([program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"])
         if not answer.fault:
             return _read(answer.text, fields)
@@ -67,6 +73,11 @@ def _card(row: dict[str, str]) -> Card:
         power_requested_w=_number(row["power.limit"]),
         power_enforced_w=_number(row["enforced.power.limit"]),
         reasons=reasons_of(int(mask, 16)) if _MASK.match(mask) else None,
+        clock_sm_mhz=_number(row.get("clocks.current.sm", "")),
+        clock_memory_mhz=_number(row.get("clocks.current.memory", "")),
+        temperature_c=_number(row.get("temperature.gpu", "")),
+        power_w=_number(row.get("power.draw", "")),
+        utilisation_percent=_number(row.get("utilization.gpu", "")),
     )
 
 

@@ -1,4 +1,4 @@
-"""The GPUs while a sample is taken: the power limit that was set and the one that holds, and what slowed them down.
+"""The GPUs while a sample is taken: the power limit that was set and the one that holds, clocks, and what slowed them.
 
 A limit that was asked for and never read back says nothing, and a card that throttled looks fine again once it idles:
 so the driver is asked on a thread of its own for as long as the sample lasts.
@@ -7,6 +7,7 @@ so the driver is asked on a thread of its own for as long as the sample lasts.
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from reproducer.documents.receipts import GpuConditions
 from reproducer.gpus import Card, Cards, look
@@ -15,6 +16,10 @@ from reproducer.gpus.nvml import from_nvml
 _LIBRARY_PERIOD_S = 0.5
 _PROGRAM_PERIOD_S = 5.0
 _LONGEST_READING_S = 35.0
+_RANGES = (
+    *("power_requested_w", "power_enforced_w", "clock_sm_mhz", "clock_memory_mhz"),
+    *("temperature_c", "power_w", "utilisation_percent"),
+)
 
 
 @dataclass
@@ -33,8 +38,8 @@ class GpuWatch:
         asked = from_nvml()
         if asked is not None and asked.found:
             watch = cls(lambda: from_nvml() or Cards(), _LIBRARY_PERIOD_S)
-        elif (asked := look()).found:
-            watch = cls(look, _PROGRAM_PERIOD_S)
+        elif (asked := look(state=True)).found:
+            watch = cls(partial(look, state=True), _PROGRAM_PERIOD_S)
         else:
             return None
         watch.readings.append(asked.found)
@@ -87,6 +92,11 @@ def _of(cards: Sequence[Card]) -> GpuConditions:
                 power_requested_w=_range(card.power_requested_w),
                 power_enforced_w=_range(card.power_enforced_w),
                 reasons=None if card.reasons is None else tuple(sorted(card.reasons)),
+                clock_sm_mhz=_range(card.clock_sm_mhz),
+                clock_memory_mhz=_range(card.clock_memory_mhz),
+                temperature_c=_range(card.temperature_c),
+                power_w=_range(card.power_w),
+                utilisation_percent=_range(card.utilisation_percent),
                 readings=1,
             )
             for card in cards
@@ -101,8 +111,7 @@ def _merged(parts: Sequence[GpuConditions]) -> GpuConditions:
         update={
             "name": " or ".join(dict.fromkeys(part.name for part in parts)),
             "driver": " or ".join(dict.fromkeys(part.driver for part in parts)),
-            "power_requested_w": _ranges([part.power_requested_w for part in parts]),
-            "power_enforced_w": _ranges([part.power_enforced_w for part in parts]),
+            **{name: _ranges([getattr(part, name) for part in parts]) for name in _RANGES},
             "reasons": tuple(sorted({each for one in reasons for each in one})) if len(reasons) == len(parts) else None,
             "readings": sum(part.readings for part in parts),
         }

@@ -49,11 +49,14 @@ def test_what_the_driver_does_not_say_stays_unknown() -> None:
 
 def test_samples_together() -> None:
     """Ranges, reasons and readings of several samples are one; a sample without a reading leaves nothing known."""
-    one = seen([(CARD,)])
-    two = seen([(dataclasses.replace(CARD, power_enforced_w=449.0, reasons=("sw_power_cap",)),)] * 2)
+    one = seen([(dataclasses.replace(CARD, clock_sm_mhz=1980.0, temperature_c=60.0),)])
+    slower = dataclasses.replace(CARD, power_enforced_w=449.0, reasons=("sw_power_cap",), clock_sm_mhz=1200.0)
+    two = seen([(slower,)] * 2)
     found = together([one, two])
     assert found is not None
     assert found[0].power_enforced_w == (449.0, 450.0)
+    assert found[0].clock_sm_mhz == (1200.0, 1980.0)
+    assert found[0].temperature_c is None
     assert found[0].reasons == ("gpu_idle", "sw_power_cap")
     assert found[0].readings == 3
     assert together([one, None]) is None
@@ -70,7 +73,7 @@ def _stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> Non
 def test_conditions_of_a_measure_name_the_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program in the place of nvidia-smi is asked while a sample is taken, and the receipt's conditions have it."""
     monkeypatch.setattr("reproducer.qualify.gpus._PROGRAM_PERIOD_S", 0.05)
-    row = "Some GPU, 610.57.04, 98304, 450.00, 450.00, 12.0, 0x0000000000000004"
+    row = "Some GPU, 610.57.04, 98304, 450.00, 450.00, 12.0, 0x0000000000000004, 1980, 2619, 41, 118.22, 97"
     _stand_in(tmp_path, monkeypatch, f"echo x >> {tmp_path}/asked; echo '{row}'")
     watch = Watch.begin(os.getpid())
     time.sleep(0.5)
@@ -82,9 +85,22 @@ def test_conditions_of_a_measure_name_the_gpus(tmp_path: Path, monkeypatch: pyte
         (450.0, 450.0),
         ("sw_power_cap",),
     )
+    assert (gpu.clock_sm_mhz, gpu.clock_memory_mhz, gpu.temperature_c) == ((1980, 1980), (2619, 2619), (41, 41))
+    assert (gpu.power_w, gpu.utilisation_percent) == ((118.22, 118.22), (97, 97))
     assert 2 <= gpu.readings <= len((tmp_path / "asked").read_text().splitlines())
     data = made.model_dump_json()
     assert Conditions.model_validate_json(data) == made
+
+
+def test_a_program_that_knows_no_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older nvidia-smi is asked again for what it knows; what it does not stays unknown."""
+    row = "Some GPU, 610.57.04, 98304, 450.00, 450.00, 12.0, 0x0000000000000004"
+    unknown = 'case "$*" in *clocks.current*) echo \'Field "x" is not a valid field to query.\'; exit 2;; esac'
+    _stand_in(tmp_path, monkeypatch, f"{unknown}\necho '{row}'")
+    made = conditions([Watch.begin(os.getpid()).end()], tmp_path, "unknown")
+    assert made.gpus is not None
+    assert made.gpus[0].reasons == ("sw_power_cap",)
+    assert made.gpus[0].clock_sm_mhz is None
 
 
 def test_no_gpu_leaves_receipts_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Which suites there are, at which efforts and in which call modes: names alone, since every reader of a lock needs them.
+"""Which suites there are, at which efforts, in which call modes: names alone, as every reader of a lock needs them.
 
 Each combination is a measure with an id of its own, so that no two of them are ever merged.
 """

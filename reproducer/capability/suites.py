@@ -8,18 +8,23 @@ from itertools import zip_longest
 from typing import Any
 
 from reproducer.canonical import content_digest
-from reproducer.capability import conversation
+from reproducer.capability import conversation, reasoning_case, tool_case
 from reproducer.capability.reasoning_cases import REASONING_CASES
 from reproducer.capability.settings import Suite
 from reproducer.capability.tool_cases import TOOL_CASES
 from reproducer.capability.tools import TOOLS
 
+_CATEGORIES: Mapping[Suite, tuple[str, ...]] = {
+    "tools": tool_case.CATEGORIES,
+    "reasoning": reasoning_case.CATEGORIES,
+}
+
 
 def case_names(suite: Suite, count: int) -> tuple[str, ...]:
     """The first cases of a suite: one of each category, then the second of each, and so on."""
-    by_category: dict[str, list[str]] = {}
+    by_category: dict[str, list[str]] = {each: [] for each in _CATEGORIES[suite]}
     for name, case in _cases(suite).items():
-        by_category.setdefault(case.category, []).append(name)
+        by_category[case.category].append(name)
     rounds = zip_longest(*by_category.values())
     return tuple(name for each in rounds for name in each if name is not None)[:count]
 

@@ -15,10 +15,12 @@ from reproducer.documents.base import FileReference, shown
 from reproducer.documents.receipts import TreeDigest
 from reproducer.errors import NotCheckedError, PennyError, UnsafeInputError
 from reproducer.progress import Reporter, Silent
+from reproducer.store.mapped import update_mapped
 
 CHUNK = 1 << 20
 _FILES_A_BATCH = 256
 _SMALL = 256 << 10
+_LARGE = 4 << 20
 _STRANGE = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _Progress = Callable[[int], None]
 
@@ -180,6 +182,8 @@ def _hash_handle(handle: int, expected: int, progress: _Progress | None) -> tupl
         digest, size = hashlib.sha256(data), len(data)
     else:
         digest, size = hashlib.sha256(), 0
+        if expected >= _LARGE and (size := update_mapped(digest, handle, expected, progress)):
+            os.lseek(handle, size, os.SEEK_SET)
     # A whole page at its start: the kernel copies five times as slowly to where a bytearray of this size may begin.
     with mmap.mmap(-1, CHUNK) as buffer, memoryview(buffer) as view:
         while count := os.readv(handle, [view]):

@@ -13,6 +13,9 @@ from reproducer.engines.sglang_arguments import dtype_name
 LARGEST_LOG = 8 << 20
 _STAMP = r"^\[[^\]\n]{1,60}\] "
 _CACHE_DTYPE = re.compile(_STAMP + r"Using KV cache dtype: torch\.(\w{1,40})[ \t]*$", re.MULTILINE)
+_ALLOCATED = re.compile(
+    _STAMP + r"KV Cache (?:is allocated|VA upper bound)\. dtype: torch\.(\w{1,40}), #tokens: \d", re.MULTILINE
+)
 _CAST = re.compile(_STAMP + r"(?:Upcasting|Downcasting|Casting) torch\.\w{1,40} to torch\.(\w{1,40})\.", re.MULTILINE)
 _WEIGHTS = re.compile(_STAMP + r"Load weight end\. [^\n]{0,80}?type=(\w{1,120}),", re.MULTILINE)
 _LIMITS = re.compile(
@@ -29,6 +32,7 @@ _INSTANTIATED = re.compile(
     r"^[^\n]{0,80} NIXL INFO [^\n]{0,60}Backend (\w{1,40}) was instantiated[ \t]*$", re.MULTILINE
 )
 _DIRECT = re.compile(_STAMP + r"NixlFileManager: O_DIRECT (on|off)[ \t]*$", re.MULTILINE)
+_DIRECT_ACTIVE = re.compile(_STAMP + r"HiCacheNixl: O_DIRECT is active with a file-based backend", re.MULTILINE)
 _OPTION = re.compile(r"'(\w{1,60})': '([^'\n]{0,200})'")
 
 _PHASES = (
@@ -52,7 +56,8 @@ def from_log(text: str) -> dict[str, Scalar]:
     """The effective values that the log states, by name."""
     text = text[:LARGEST_LOG]
     found: dict[str, Scalar] = {}
-    _put(found, "kv_cache_dtype", (dtype_name(name) for name in _CACHE_DTYPE.findall(text)))
+    dtypes = [*_CACHE_DTYPE.findall(text), *_ALLOCATED.findall(text)]  # 0.5.10 has the first, 0.5.17 the second
+    _put(found, "kv_cache_dtype", (dtype_name(name) for name in dtypes))
     _put(found, "dtype", (dtype_name(name) for name in _CAST.findall(text)))
     _put(found, "architecture", _WEIGHTS.findall(text))
     limits = _LIMITS.findall(text)
@@ -68,7 +73,8 @@ def from_log(text: str) -> dict[str, Scalar]:
             options.setdefault(f"hicache_storage_{name.lower()}", []).append(value)
     for name, values in options.items():
         _put(found, name, values)
-    _put(found, "hicache_storage_o_direct", (state == "on" for state in _DIRECT.findall(text)))
+    direct = [*(state == "on" for state in _DIRECT.findall(text)), *(True for _ in _DIRECT_ACTIVE.findall(text))]
+    _put(found, "hicache_storage_o_direct", direct)
     return found
 
 

@@ -304,6 +304,29 @@ def test_needs_of_the_disk() -> None:
     assert not SGLANG.wants_io_uring(launch({}, {"SGLANG_HICACHE_NIXL_O_DIRECT": "1"}))
 
 
+@pytest.mark.parametrize(
+    ("line", "dtype"),
+    [
+        ("KV Cache is allocated. dtype: torch.bfloat16, #tokens: 19968, K size: 1.07 GB, V size: 1.07 GB", "bfloat16"),
+        ("KV Cache VA upper bound. dtype: torch.float8_e4m3fn, #tokens: 640, KV size: 0.10 GB", "float8_e4m3fn"),
+        ("KV Cache is allocated. #tokens: 16384, K size: 0.18 GB, V size: 0.18 GB", None),
+        ("KV Cache is allocated. dtype: torch.float16 or so", None),
+    ],
+)
+def test_cache_dtype_of_later_releases(line: str, dtype: str | None) -> None:
+    """From 0.5.17 on the dtype stands in the line that tells the cache's size."""
+    got = seen(log=f"[2030-01-01 03:41:39 TP0] {line}\n").get("kv_cache_dtype")
+    assert (got.value if got is not None else None) == dtype
+
+
+def test_direct_io_of_later_releases() -> None:
+    """From 0.5.17 on O_DIRECT is told in other words, and only where it is on."""
+    line = "HiCacheNixl: O_DIRECT is active with a file-based backend (POSIX). Page-aligned host buffers are required\n"
+    assert seen(log=f"[2030-01-01 03:41:39] {line}")["hicache_storage_o_direct"].value is True
+    other = line.replace("with a file-based backend", "but the host kv_buffer is not OS-page-aligned")
+    assert "hicache_storage_o_direct" not in seen(log=f"[2030-01-01 03:41:39] {other}")
+
+
 def test_contradicting_log() -> None:
     """Two ranks that tell different things agree with nothing."""
     log = LOG + "[2030-01-01 03:41:39 TP1] Using KV cache dtype: torch.float16\n"

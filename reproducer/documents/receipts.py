@@ -23,6 +23,7 @@ from reproducer.documents.base import (
     Text,
 )
 from reproducer.documents.lock import Architecture, ParameterName, Scalar, Threshold
+from reproducer.documents.transcripts import CapabilityConditions, Transcript
 
 Utc = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
 Nanoseconds = Annotated[int, Field(ge=0, le=2**53 - 1)]
@@ -41,6 +42,7 @@ ValueKind = Literal[
     "agreement",
     "divergence",
     "fact",
+    "score",
 ]
 
 
@@ -303,6 +305,7 @@ class Sample(Part):
         warmup: whether it is excluded from derived values; it is kept all the same.
         facts: what the measure observed besides requests (the planted needle, the engine's own count).
         readings: what the server held meanwhile, in order; None where the measure does not look.
+        transcripts: what a model said in each case of a capability suite; None of every other measure.
     """
 
     index: Size
@@ -311,6 +314,7 @@ class Sample(Part):
     requests: tuple[RequestRecord, ...]
     facts: dict[ParameterName, Scalar] = {}
     readings: tuple[Reading, ...] | None = None
+    transcripts: tuple[Transcript, ...] | None = None
 
 
 class Spread(Part):
@@ -349,12 +353,33 @@ class Derived(Part):
     spread: Spread | None = None
 
 
+class Relative(Part):
+    """A derived value against that of a reference receipt.
+
+    Attributes:
+        reference: what the reference receipt gives.
+        against: the bound's share of that.
+        floor: the noise floor; None where nothing tells how far boots lie apart.
+        conclusion: where the value lies once the floor is allowed for.
+    """
+
+    reference: float
+    against: float
+    floor: float | None = None
+    conclusion: Literal["higher", "lower", "no difference shown"]
+
+
 class ThresholdResult(Part):
-    """One threshold of the lock against the derived value."""
+    """One threshold of the lock against the derived value.
+
+    Attributes:
+        relative: how it compares; None of a threshold that is a number of its own, and where nothing was compared.
+    """
 
     threshold: Threshold
     got: float | None = None
     passed: bool
+    relative: Relative | None = None
 
 
 class GpuConditions(Part):
@@ -395,6 +420,7 @@ class Conditions(Part):
         other_cpu_percent: processor time used by processes that are neither the server nor penny, in percent of one
             processor; None where it could not be read.
         gpus: every GPU that the driver shows; None where there is none.
+        capability: what a score depends on; None of every measure that gives none.
     """
 
     host: HostFacts
@@ -402,6 +428,7 @@ class Conditions(Part):
     other_cpu_percent: float | None = None
     cache_state: Text
     gpus: tuple[GpuConditions, ...] | None = None
+    capability: CapabilityConditions | None = None
 
 
 class SampleFile(Part):

@@ -3,11 +3,11 @@
 What the suite said to it is not repeated: it follows from the case and from these turns.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reproducer.documents.base import Part, Size, Slug, Text
+from reproducer.documents.base import Part, Sha256, Size, Slug, Text
 
 MOST_TEXT = 1 << 18
 MOST_ARGUMENTS = 1 << 14
@@ -54,3 +54,30 @@ class Transcript(Part):
 
     case: Slug
     turns: Annotated[tuple[Turn, ...], Field(max_length=MOST_TURNS)]
+
+
+class CapabilityConditions(Part):
+    """What a score depends on besides the runtime; scores of different conditions are different things.
+
+    Attributes:
+        effort: what was asked for; `default` asks for nothing.
+        concurrency: how many cases were open at a time.
+        chat_template_sha256: digest over everything that carries the chat template in the lock; None where the lock
+            does not know the checkpoint's files.
+        harness_sha256: digest of the harness's code and of what plugs itself into it.
+        cases_sha256: digest of all that is said, offered and expected.
+        logs: digests of the harness's own logs, which lie beside the receipts, in the order of the samples.
+    """
+
+    effort: Text
+    call_mode: Literal["native", "prompted"]
+    temperature: float
+    top_p: float
+    max_tokens: Size
+    seed: Size
+    concurrency: Size
+    chat_template_sha256: Sha256 | None = None
+    harness: Text
+    harness_sha256: Sha256
+    cases_sha256: Sha256
+    logs: tuple[Sha256, ...]

@@ -4,7 +4,7 @@ A tokens-per-second figure means four different things depending on what was tim
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import median
 from typing import ClassVar, Self
@@ -35,10 +35,10 @@ class Quantity:
         return other
 
     def __add__(self, other: object) -> Self:
-        return type(self)(self.value + self._same(other).value, self.unit)
+        return replace(self, value=self.value + self._same(other).value)
 
     def __sub__(self, other: object) -> Self:
-        return type(self)(self.value - self._same(other).value, self.unit)
+        return replace(self, value=self.value - self._same(other).value)
 
     def __truediv__(self, other: object) -> float:
         """How many times the other one: a plain number, within one kind only."""
@@ -126,6 +126,28 @@ class Fact(Quantity):
     """Something observed: a share, or true (1) or false (0)."""
 
     kind: ClassVar[ValueKind] = "fact"
+
+
+@dataclass(frozen=True)
+class Score(Quantity):
+    """Whether a case has a mark, 1 or 0. It is bound to the conditions it was taken under: effort, sampling, cases.
+
+    Attributes:
+        condition: everything that two scores must share to be counted together.
+    """
+
+    condition: tuple[tuple[str, object], ...] = ()
+    kind: ClassVar[ValueKind] = "score"
+
+    def _same(self, other: object) -> Self:
+        same = super()._same(other)
+        differing = sorted({name for name, _ in set(self.condition) ^ set(same.condition)})
+        if differing:
+            raise MixedKindsError(
+                f"scores of different conditions cannot be combined: {', '.join(differing)}",
+                why="another effort, sampling or harness asks for something else",
+            )
+        return same
 
 
 def summarise(name: str, quantities: Sequence[Quantity], *, share: bool = False) -> Derived | None:

@@ -56,12 +56,12 @@ def installer() -> tuple[str, str]:
     Raises:
         NotCheckedError: uv is not installed beside penny.
     """
-    import uv
-
     try:
+        import uv
+
         path = uv.find_uv_bin()
         version = subprocess.run([path, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
-    except (OSError, subprocess.SubprocessError) as error:
+    except (ImportError, OSError, subprocess.SubprocessError) as error:
         raise NotCheckedError("uv cannot be run", why=str(error), todo="install the package uv beside penny") from error
     return path, " ".join(version.split()[:2])
 

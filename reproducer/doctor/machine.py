@@ -23,6 +23,7 @@ from reproducer.store.faults import free_bytes
 _IO_URING_SETUP = 425
 _SWITCH = Path("/proc/sys/kernel/io_uring_disabled")
 _PATIENCE_S = 30
+_ADOPTED = "the runtime is adopted: nothing is installed"
 _NO_LOCK = "there is no lock to compare with"
 
 
@@ -38,8 +39,8 @@ def check_host(opened: OpenedLock | None, store: Store) -> tuple[Checked, ...]:
         _platform(lock, store),
         _kernel(),
         _memory(lock),
-        _uv(),
-        _python(lock),
+        _uv(lock),
+        _python(opened, store),
         *check_toolchain(lock),
         *check_gpu(lock, look()),
         _io_uring(lock),
@@ -123,9 +124,11 @@ def _available_bytes() -> int | None:
     return int(found[0][1]) * 1024 if found else None
 
 
-def _uv() -> Checked:
+def _uv(lock: Lock | None) -> Checked:
     from reproducer.build.environment import installer
 
+    if lock is not None and lock.adopted is not None:
+        return Checked(id="host.uv", status="skipped", reason=_ADOPTED)
     try:
         _, version = installer()
     except PennyError as error:
@@ -133,10 +136,13 @@ def _uv() -> Checked:
     return Checked(id="host.uv", status="passed", needed=True, got=version)
 
 
-def _python(lock: Lock | None) -> Checked:
+def _python(opened: OpenedLock | None, store: Store) -> Checked:
     """Whether uv finds the interpreter of the runtime on this machine; it is not asked to fetch one."""
-    if lock is None:
+    if opened is None:
         return Checked(id="host.python", status="skipped", reason=_NO_LOCK)
+    lock = opened.lock
+    if lock.adopted is not None:
+        return _adopted_python(opened, store)
     from reproducer.build.environment import installer
 
     wanted = lock.toolchain.python
@@ -161,6 +167,34 @@ def _python(lock: Lock | None) -> Checked:
         expected=f"Python {wanted}",
         reason="it is not on this machine; with a network uv fetches it at the first build",
         todo=f"run `uv python install {wanted}` before building with --offline",
+    )
+
+
+def _adopted_python(opened: OpenedLock, store: Store) -> Checked:
+    """The interpreter of a frozen runtime is where the freeze noted it, and of the same minor version."""
+    from reproducer.freeze.installed import ask_interpreter
+    from reproducer.freeze.places import noted
+
+    wanted = opened.lock.toolchain.python
+    todo = "name it with --python, or PENNY_PYTHON, when you launch"
+    path = noted(store, opened.digest).python
+    if path is None:
+        reason = "where the adopted runtime lies was not noted in this store"
+        return Checked(id="host.python", status="unknown", expected=f"Python {wanted}", reason=reason, todo=todo)
+    try:
+        found = ask_interpreter(path)
+    except PennyError as error:
+        reason = f"{path}: {error.what}"
+        return Checked(
+            id="host.python", status="failed", needed=True, expected=f"Python {wanted}", reason=reason, todo=todo
+        )
+    return Checked(
+        id="host.python",
+        status="passed" if found.minor == wanted else "failed",
+        needed=True,
+        expected=f"Python {wanted}",
+        got=f"Python {found.version} at {path}",
+        todo="" if found.minor == wanted else todo,
     )
 
 

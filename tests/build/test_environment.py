@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.environment import Wheel, content_files, interpreter_version, make_environment
+from reproducer.build.environment import Wheel, content_files, installer, interpreter_version, make_environment
 from reproducer.errors import DriftError, NotCheckedError, RebuildError
 from reproducer.store.hashing import hash_tree, tree_digest
 
@@ -86,6 +86,13 @@ def test_hash_only(tmp_path: Path, wheel: Write) -> None:
         make(tmp_path / "b", [foreign])
     with pytest.raises(DriftError, match="no wheel's file name"):
         make(tmp_path / "c", [Wheel(good.path, "tool.whl", good.sha256)])
+
+
+def test_no_installer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the package uv one error says what to install."""
+    monkeypatch.setitem(sys.modules, "uv", None)
+    with pytest.raises(NotCheckedError, match="uv cannot be run"):
+        installer()
 
 
 def test_no_such_python(tmp_path: Path) -> None:

@@ -53,6 +53,24 @@ def test_a_frozen_lock_is_launched_again_with_the_same_values(world: World) -> N
     assert same.result["same_namespace"] is True
 
 
+def test_doctor_asks_for_the_adopted_interpreter(world: World) -> None:
+    """An adopted runtime needs no installer: its own interpreter is looked for, where the freeze noted it."""
+    frozen(world)
+    asked = ("doctor", "--lock", "frozen.lock.toml", "--offline", "--json")
+    checks = {check["id"]: check for check in world.penny(*asked).result["checks"]}
+    assert checks["host.uv"]["status"] == "skipped"
+    assert checks["host.python"]["status"] == "passed"
+    assert str(world.python) in checks["host.python"]["got"]
+    (world.python.parent.parent / "pyvenv.cfg").unlink()
+    world.python.unlink()
+    gone = {check["id"]: check for check in world.penny(*asked).result["checks"]}
+    assert gone["host.python"]["status"] == "failed"
+    assert "--python" in gone["host.python"]["todo"]
+    shutil.rmtree(world.store.root / "frozen")
+    elsewhere = {check["id"]: check for check in world.penny(*asked).result["checks"]}
+    assert elsewhere["host.python"]["status"] == "unknown"
+
+
 def test_other_effective_values_are_refused(world: World) -> None:
     """What the lock says is compared with the live server before any traffic."""
     opened = frozen(world)

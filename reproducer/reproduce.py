@@ -24,6 +24,7 @@ from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive
 from reproducer.launch.turn import end_all
 from reproducer.ledger import AnyReceipt, Ledger, evidence_of
+from reproducer.qualify.apart import names
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
 from reproducer.verify.bundle import verify_bundle
@@ -159,7 +160,8 @@ def reproduce(
         for measure in measures:
             ledger.add(measure)
         walk.ended("launch", time.monotonic() - boots.seconds, boots.told())
-        failed = [measure.measure for measure in measures if measure.status == "failed"]
+        told = zip(names((each.measure, each.parameters) for each in measures), measures, strict=True)
+        failed = [name for name, measure in told if measure.status == "failed"]
         detail = f"{len(measures)} measures, " + (f"failed: {', '.join(failed)}" if failed else "all within thresholds")
         walk.ended("qualify", since + boots.seconds, detail, failed=bool(failed))
 

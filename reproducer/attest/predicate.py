@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from reproducer.documents.base import MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
-from reproducer.documents.lock import ParameterName
+from reproducer.documents.lock import ParameterName, Scalar
 from reproducer.documents.receipts import Unit, ValueKind
 from reproducer.documents.toml import write_atomically
 
@@ -47,12 +47,14 @@ class MeasureResult(Part):
     """One measure.
 
     Attributes:
+        parameters: all of them, where the suite asks for the measure with several; otherwise the lock has them.
         samples: sample size, without warm-up.
         boots: in how many boots of the server they were taken.
         reason: why it failed or was skipped.
     """
 
     measure: MeasureId
+    parameters: dict[ParameterName, Scalar] | None = None
     receipt: ReceiptDescriptor
     harness: Text
     status: Literal["passed", "failed", "skipped"]

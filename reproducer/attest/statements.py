@@ -91,7 +91,12 @@ def qualification_statement(lock: Lock, receipts: tuple[AnyReceipt, ...], index_
         *(_subject("runtime", digest) for digest in runtimes),
         *(_receipt_subject(receipt) for receipt in _ordered(receipts)),
     ]
-    measures = tuple(_measure_result(receipt) for receipt in _ordered(receipts) if isinstance(receipt, MeasureReceipt))
+    asked = [measure.id for measure in lock.qualification.measures]
+    measures = tuple(
+        _measure_result(receipt, several=asked.count(receipt.measure) > 1)
+        for receipt in _ordered(receipts)
+        if isinstance(receipt, MeasureReceipt)
+    )
     predicate = Qualification(lock_digest=lock.digest, suite=lock.qualification.suite, measures=measures)
     return _statement(subjects, QUALIFICATION_TYPE, predicate.model_dump(mode="json", exclude_none=True))
 
@@ -205,11 +210,12 @@ def _file(file: FileReference, annotations: dict[str, str], *, below: str = "") 
     return {"name": f"{below}{file.path}", "digest": {"sha256": file.sha256}, "annotations": annotations}
 
 
-def _measure_result(receipt: MeasureReceipt) -> MeasureResult:
+def _measure_result(receipt: MeasureReceipt, *, several: bool) -> MeasureResult:
     """One measure; what is absent from the receipt is absent here."""
     counted = [sample for sample in receipt.samples if not sample.warmup]
     return MeasureResult(
         measure=receipt.measure,
+        parameters=receipt.parameters if several else None,
         receipt=ReceiptDescriptor(name=f"{RECEIPTS}/{receipt_name(receipt)}", sha256=receipt.digest),
         harness=f"penny {receipt.penny_version}",
         status=receipt.status,

@@ -112,12 +112,15 @@ def build_table(receipt: "BuildReceipt", path: Path) -> RenderableType:
 
 def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
     """Derived values of each measure with their spread and thresholds."""
+    from reproducer.qualify.apart import names
+
     table = Table(box=None, padding=(0, 1))
     for heading in ("", "measure", "value", "median", "min to max", "n", "threshold"):
         table.add_column(heading, overflow="fold", justify="right" if heading in ("median", "n") else "left")
-    for receipt in receipts:
+    labels = names((receipt.measure, receipt.parameters) for receipt in receipts)
+    for label, receipt in zip(labels, receipts, strict=True):
         if receipt.status == "skipped":
-            table.add_row(mark("skipped"), receipt.measure, Text(receipt.reason, style="dim"), "", "", "", "")
+            table.add_row(mark("skipped"), Text(label), Text(receipt.reason, style="dim"), "", "", "", "")
         bounds = {result.threshold.value: result for result in receipt.thresholds}
         first = True
         for derived in receipt.derived:
@@ -126,7 +129,7 @@ def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
                 continue
             sign = mark("passed" if bound is None or bound.passed else "failed")
             told = f"{bound.threshold.comparator} {_number(float(bound.threshold.bound))}" if bound else ""
-            name = receipt.measure if first else ""
+            name = Text(label if first else "")
             table.add_row(sign, name, derived.name, _value(derived), _spread(derived), str(len(derived.values)), told)
             first = False
     return table

@@ -18,6 +18,7 @@ from reproducer.documents.opened import OpenedLock
 from reproducer.identity.factors import Factor, Path, is_unknown, name_of
 from reproducer.identity.meaning import WORST_FIRST, Consequence, Meaning, worst
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
+from reproducer.qualify.apart import names
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def diff(a: Lock | OpenedLock, b: Lock | OpenedLock) -> Diff:
     ]
     changes.sort(key=lambda change: (WORST_FIRST.index(change.consequence), change.path))
     not_compared = (*unopened, *unread, *defaults.not_compared)
-    asked = tuple(measure.id for measure in sides[0].lock.qualification.measures)
+    asked = names((measure.id, measure.parameters) for measure in sides[0].lock.qualification.measures)
     return Diff(*namespaces, tuple(changes), rebuild, invalidated(found, asked, rebuild=rebuild), not_compared)
 
 

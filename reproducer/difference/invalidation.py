@@ -31,11 +31,11 @@ def invalidated(found: Found, measures: Iterable[str], *, rebuild: bool) -> tupl
 
     Args:
         found: the changes by path.
-        measures: ids of the measures that the first lock asks for.
+        measures: names of the measures that the first lock asks for, as they stand in paths.
         rebuild: what `must_rebuild` said.
 
     Returns:
-        Of `build`, `launch` and the measure ids those that no longer speak, in that order.
+        Of `build`, `launch` and the measures those that no longer speak, in that order.
     """
     served = {
         meaning.consequence

@@ -18,6 +18,7 @@ from reproducer.documents.lock import (
     Environment,
     Launch,
     Lock,
+    Measure,
 )
 from reproducer.documents.sources import LocalSource
 
@@ -72,7 +73,7 @@ def _shared(document: "Lock | Manifest") -> Iterator[Fault]:
     ):
         yield from _unique(names, (table,), "name")
     yield from _unique([each.role for each in checkpoints], ("checkpoints",), "role")
-    yield from _unique([each.id for each in document.qualification.measures], ("qualification", "measures"), "id")
+    yield from _unique(_told(document.qualification.measures), ("qualification", "measures"), "id")
     known = [each.name for each in environments]
     adopted = getattr(document, "adopted", None) is not None
     if RUNTIME_ENVIRONMENT not in known and not adopted:
@@ -127,6 +128,14 @@ def _built(
         yield Fault((*place, "arguments"), "missing: they are the command")
     elif component.kind == "nvcc" and not component.architectures:
         yield Fault((*place, "architectures"), "missing: device code is built for named architectures")
+
+
+def _told(measures: "Sequence[Measure]") -> list[str]:
+    """Each measure by what makes it another one: its id and, where that stands several times, all of its parameters."""
+    from reproducer.qualify.apart import told_whole
+
+    ids = [each.id for each in measures]
+    return [each.id if ids.count(each.id) == 1 else told_whole(each.id, each.parameters) for each in measures]
 
 
 def _unique(names: Sequence[str], place: tuple[int | str, ...], key: str) -> Iterator[Fault]:

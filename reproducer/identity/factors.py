@@ -14,10 +14,11 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel
 
 from reproducer.documents.base import shown
-from reproducer.documents.lock import Lock
+from reproducer.documents.lock import Lock, Measure
 from reproducer.documents.sources import LocalSource
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.tables import table_of
+from reproducer.qualify.apart import names
 
 Kind = Literal["text", "integer", "float", "boolean", "digest", "list", "unset", "unknown"]
 Path: TypeAlias = tuple[str, ...]
@@ -184,6 +185,10 @@ def _field(value: Any, path: Path, *, of_table: bool = False) -> Iterator[tuple[
 def _entries(values: Sequence[BaseModel], path: Path) -> Iterator[tuple[str, BaseModel, str]]:
     """Each entry of a list with its name and the key that the name comes from."""
     key = _IDENTITY.get(path[-1], "")
+    if path[-1] == "measures":
+        asked = [each for each in values if isinstance(each, Measure)]
+        yield from zip(names((each.id, each.parameters) for each in asked), asked, [key] * len(asked), strict=True)
+        return
     for index, entry in enumerate(values):
         if key in type(entry).model_fields:
             yield str(getattr(entry, key)), entry, key

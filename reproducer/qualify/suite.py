@@ -24,6 +24,7 @@ from reproducer.engines import engine_of
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
+from reproducer.qualify.apart import names
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
@@ -110,6 +111,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         suite = self.opened.lock.qualification
+        self.names = names((measure.id, measure.parameters) for measure in suite.measures)
         self.engine = engine_of(self.opened.lock.engine.kind)
         self.reference: FidelityReference | None = None
         if suite.reference is not None:
@@ -171,7 +173,7 @@ class _Run:
                     cell = self._step(server, step, cells)
                 except UntoldError as error:
                     self.skipped[step.position] = str(error)
-                    self.reporter.note(f"{step.measure} is skipped: {error}")
+                    self.reporter.note(f"{self.names[step.position]} is skipped: {error}")
                     continue
                 if step.part == "write":
                     written[step] = cell
@@ -193,7 +195,7 @@ class _Run:
         surroundings: tuple[Surroundings, ...] = (watch.end(),)
         if target.lost and not _lives(server):
             raise NotCheckedError(
-                f"the server died during {step.measure}",
+                f"the server died during {self.names[step.position]}",
                 where=f"process {server.pid}",
                 why=next((each.error for each in observed.requests if each.error), "") or "the connection failed",
                 todo="look at its log and run again: finished samples are kept",
@@ -225,7 +227,7 @@ class _Run:
         """The sample with what is wrong with it, if anything, in its facts; `derive` finds that out again."""
         reason = invalid_reason(step.measure, self.parameters[step.position], sample, self.reference)
         if reason:
-            self.reporter.note(f"{step.measure} sample {step.index} is invalid: {reason}")
+            self.reporter.note(f"{self.names[step.position]} sample {step.index} is invalid: {reason}")
         marks: dict[str, Scalar] = {"valid": not reason}
         if reason:
             marks["invalid"] = reason

@@ -14,6 +14,8 @@ from reproducer.documents.receipts import (
 )
 from reproducer.documents.verdict import Aspect, Check, Verdict
 from reproducer.ledger import AnyReceipt
+from reproducer.qualify.apart import identity, names
+from reproducer.report.ladder import ladders
 from reproducer.report.text import NOTHING, code, gibibytes, number, plain, table
 
 REPORT_FORMAT = "penny-report/1"
@@ -53,7 +55,7 @@ def report(
     launches = [receipt for receipt in ordered if isinstance(receipt, LaunchReceipt)]
     measures = sorted(
         (receipt for receipt in ordered if isinstance(receipt, MeasureReceipt)),
-        key=lambda receipt: (receipt.measure, receipt.digest),
+        key=lambda receipt: (identity(receipt.measure, receipt.parameters), receipt.digest),
     )
     sections = [
         _head(lock, builds, launches, verdict, key_id),
@@ -96,7 +98,7 @@ _STATUSES = ("passed", "failed", "skipped", "unknown")
 
 def _measures(measures: list[MeasureReceipt], figure: str | None) -> list[str]:
     """One row for each derived value, with every bound of the lock on it."""
-    rows = [row for receipt in measures for row in _rows(receipt)]
+    rows = [row for name, receipt in _told(measures) for row in _rows(name, receipt)]
     if not rows:
         return ["## Measures", "", "None."]
     header = ("measure", "value", "", "unit", "kind", "n", "boots", "min to max", "bound", "holds")
@@ -105,21 +107,27 @@ def _measures(measures: list[MeasureReceipt], figure: str | None) -> list[str]:
         "The value is the median over n samples, warm-up left out. Kinds are different quantities; no number of one"
     )
     lines.append("kind is comparable with a number of another.")
+    lines += ladders(measures)
     if figure is not None:
         lines += ["", f"![Spread of the samples of each measure]({figure})"]
     return lines
 
 
-def _rows(receipt: MeasureReceipt) -> list[tuple[str, ...]]:
+def _told(measures: list[MeasureReceipt]) -> list[tuple[str, MeasureReceipt]]:
+    """Each receipt with its measure's name, which has parameters where one id was measured with several."""
+    return list(zip(names((each.measure, each.parameters) for each in measures), measures, strict=True))
+
+
+def _rows(name: str, receipt: MeasureReceipt) -> list[tuple[str, ...]]:
     counted = [sample for sample in receipt.samples if not sample.warmup]
     boots = str(len({sample.boot for sample in counted}))
     valid = next((int(each.value) for each in receipt.derived if each.name == "valid_samples"), len(counted))
     size = str(valid) if valid == len(counted) else f"{valid} of {len(counted)}"
     if receipt.status == "skipped":
-        return [(code(receipt.measure), "skipped", NOTHING, "", plain(receipt.reason), "0", "0", "", "", NOTHING)]
+        return [(code(name), "skipped", NOTHING, "", plain(receipt.reason), "0", "0", "", "", NOTHING)]
     return [
         (
-            code(receipt.measure),
+            code(name),
             code(derived.name),
             f"**{number(derived.value)}**",
             derived.unit,
@@ -230,18 +238,18 @@ def _conditions(builds: list[BuildReceipt], measures: list[MeasureReceipt]) -> l
     lines = ["## Conditions", "", *table(("platform", "processor", "count", "memory", "kernel", "filesystem"), rows)]
     if measures:
         header = ("measure", "load before", "load after", "other processes", "warm-up", "cache state")
-        lines += ["", *table(header, [_condition(receipt) for receipt in measures])]
-    if gpus := [row for receipt in measures for row in _gpus(receipt)]:
+        lines += ["", *table(header, [_condition(*each) for each in _told(measures)])]
+    if gpus := [row for each in _told(measures) for row in _gpus(*each)]:
         columns = ("measure", "GPU", "driver", "limit set", "limit that held", "clocks held back by", "readings")
         lines += ["", *table(columns, gpus)]
     return lines
 
 
-def _gpus(receipt: MeasureReceipt) -> list[tuple[str, ...]]:
+def _gpus(name: str, receipt: MeasureReceipt) -> list[tuple[str, ...]]:
     """The GPUs of one measure, a row each."""
     return [
         (
-            code(receipt.measure),
+            code(name),
             plain(gpu.name),
             plain(gpu.driver),
             _watts(gpu.power_requested_w),
@@ -260,11 +268,11 @@ def _watts(limits: tuple[float, float] | None) -> str:
     return f"{number(low)} W" if low == high else f"{number(low)} to {number(high)} W"
 
 
-def _condition(receipt: MeasureReceipt) -> tuple[str, ...]:
+def _condition(name: str, receipt: MeasureReceipt) -> tuple[str, ...]:
     conditions = receipt.conditions
     other = conditions.other_cpu_percent
     return (
-        code(receipt.measure),
+        code(name),
         number(conditions.load_average[0]),
         number(conditions.load_average[1]),
         "unknown" if other is None else f"{number(other)} % of one processor",

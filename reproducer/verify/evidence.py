@@ -1,6 +1,6 @@
 """The receipts of one lock, sorted, and the small words in which checks are made."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from reproducer.documents.lock import Lock, Measure, Scalar
@@ -9,6 +9,7 @@ from reproducer.documents.receipts import BuildReceipt, FidelityReference, Launc
 from reproducer.documents.verdict import Aspect, Check
 from reproducer.errors import PennyError
 from reproducer.ledger import AnyReceipt, receipt_name
+from reproducer.qualify.apart import Asked, bare_names, place, told_whole
 
 _MOST_REASONS = 8
 _LONGEST = 2000
@@ -39,7 +40,21 @@ class Evidence:
 
     def measured(self, measure: Measure) -> tuple[tuple[str, MeasureReceipt], ...]:
         """The receipts of one measure of the suite, each with the name its checks carry."""
-        return tuple((name, receipt) for name, receipt in self.measures if receipt.measure == measure.id)
+        suite = _suite(self.opened)
+        at = suite.index((measure.id, measure.parameters))
+        return tuple(
+            (name, receipt)
+            for name, receipt in self.measures
+            if place(suite, receipt.measure, receipt.parameters) == at
+        )
+
+    def unasked(self) -> Iterator[str]:
+        """The measures that have receipts and are not in the suite."""
+        suite = _suite(self.opened)
+        for _, receipt in self.measures:
+            if place(suite, receipt.measure, receipt.parameters) is None:
+                in_suite = any(each == receipt.measure for each, _ in suite)
+                yield told_whole(receipt.measure, receipt.parameters) if in_suite else receipt.measure
 
 
 def sort(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> Evidence:
@@ -53,18 +68,26 @@ def sort(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> Evidence:
         digest=opened.digest,
         builds={digest: receipt for digest, receipt in ordered if isinstance(receipt, BuildReceipt)},
         launches={digest: receipt for digest, receipt in ordered if isinstance(receipt, LaunchReceipt)},
-        measures=tuple((_check_name(digest, receipt, measures), receipt) for digest, receipt in measures),
+        measures=tuple(zip(_check_names(_suite(opened), measures), (each for _, each in measures), strict=True)),
         receipts=tuple(receipt for _, receipt in ordered),
         reference=reference,
         reference_fault=fault,
     )
 
 
-def _check_name(digest: str, receipt: MeasureReceipt, measures: list[tuple[str, MeasureReceipt]]) -> str:
-    """The measure without its version; with the receipt's digest where the measure was run more than once."""
-    name = receipt.measure.rpartition("/")[0]
-    several = sum(other.measure.rpartition("/")[0] == name for _, other in measures) > 1
-    return f"{name}[{digest[:12]}]" if several else name
+def _suite(opened: OpenedLock) -> list[Asked]:
+    return [(measure.id, measure.parameters) for measure in opened.lock.qualification.measures]
+
+
+def _check_names(suite: list[Asked], measures: list[tuple[str, MeasureReceipt]]) -> list[str]:
+    """Each measure as the suite tells it apart; with the receipt's digest where it was run more than once."""
+    told = bare_names(suite)
+    found = [(digest, receipt, place(suite, receipt.measure, receipt.parameters)) for digest, receipt in measures]
+    names = [receipt.measure.rpartition("/")[0] if at is None else told[at] for _, receipt, at in found]
+    return [
+        f"{name}[{digest[:12]}]" if names.count(name) > 1 else name
+        for name, (digest, _, _) in zip(names, found, strict=True)
+    ]
 
 
 def _reference(opened: OpenedLock) -> tuple[FidelityReference | None, str]:

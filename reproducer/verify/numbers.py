@@ -6,6 +6,7 @@ from reproducer.documents.lock import Measure
 from reproducer.documents.receipts import Derived, MeasureReceipt, ThresholdResult
 from reproducer.documents.verdict import Check
 from reproducer.errors import PennyError
+from reproducer.qualify.apart import bare_names
 from reproducer.qualify.definitions import DEFINITIONS, definition, resolved
 from reproducer.qualify.derive import Judgement, derive, judge
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
@@ -14,21 +15,19 @@ from reproducer.verify.evidence import Evidence, check, same, skipped, told, unk
 def number_checks(evidence: Evidence) -> Iterator[Check]:
     """Every measure of the lock's suite, in its order, and nothing besides."""
     suite = evidence.lock.qualification.measures
-    named = {measure.id for measure in suite}
-    others = sorted({receipt.measure for _, receipt in evidence.measures} - named)
-    faults = [f"{measure} is not in the lock's suite" for measure in others]
+    faults = [f"{measure} is not in the lock's suite" for measure in sorted(set(evidence.unasked()))]
     if not evidence.measures:
         faults.append("there is no measure receipt")
     yield check(
-        "suite", "qualification", faults, expected=f"{len(named)} measures of {evidence.lock.qualification.suite}"
+        "suite", "qualification", faults, expected=f"{len(suite)} measures of {evidence.lock.qualification.suite}"
     )
-    for measure in suite:
+    labels = bare_names((measure.id, measure.parameters) for measure in suite)
+    for name, measure in zip(labels, suite, strict=True):
         receipts = evidence.measured(measure)
         if not receipts:
-            name = measure.id.rpartition("/")[0]
             yield check(f"measure.{name}", "qualification", ["the suite asks for it and there is no receipt"])
-        for name, receipt in receipts:
-            yield from _measure(evidence, measure, name, receipt)
+        for label, receipt in receipts:
+            yield from _measure(evidence, measure, label, receipt)
 
 
 def _measure(evidence: Evidence, measure: Measure, name: str, receipt: MeasureReceipt) -> Iterator[Check]:

@@ -265,12 +265,18 @@ class Launch(Part):
 
 
 class Threshold(Part):
-    """One bound on one derived value."""
+    """One bound on one derived value.
+
+    Attributes:
+        bound: in the value's unit; in unit `ratio`, of the reference's value, where there is a reference receipt.
+        relative_to: a receipt of the same measure that the value is compared with, with its noise floor.
+    """
 
     value: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     comparator: Literal[">=", "<=", "=="]
     bound: int | float | bool
     unit: Text
+    relative_to: FileReference | None = None
 
 
 class Measure(Part):

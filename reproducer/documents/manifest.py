@@ -33,12 +33,14 @@ from reproducer.documents.lock import (
     Platform,
     Readiness,
     Role,
+    Threshold,
     ToolName,
 )
 from reproducer.documents.sources import HubRepository
 
 Requirement = Annotated[str, Field(pattern=r"^[A-Za-z0-9]", max_length=512)]
 Specifier = Annotated[str, Field(pattern=r"^([<>=!~0-9][^\s]*|unknown)$", max_length=128)]
+Glibc = Annotated[str, Field(pattern=r"^2\.(17|28|3[1-9]|40)$")]
 LoosePython = Annotated[str, Field(pattern=r"^(3\.[0-9]{1,2}|unknown)$")]
 UNKNOWN = "unknown"
 
@@ -199,11 +201,22 @@ class LaunchRequest(Part):
     readiness: Readiness = Readiness()
 
 
+class ThresholdRequest(Threshold):
+    """One bound on one derived value.
+
+    Attributes:
+        relative_to: a receipt beside the lock that it is relative to.
+    """
+
+    relative_to: RelativePath | None = None  # type: ignore[assignment]  # the lock pins the file by digest
+
+
 class MeasureRequest(Measure):
     """One measure of the suite with its parameters and thresholds."""
 
-    repeats: Annotated[int, Field(ge=2, le=1000)] = 2
+    repeats: Annotated[int, Field(ge=2, le=1000)] = 5
     warmup: Annotated[int, Field(ge=0, le=100)] = 0
+    thresholds: tuple[ThresholdRequest, ...] = ()
 
 
 class QualificationRequest(Part):
@@ -219,6 +232,7 @@ class Manifest(Document):
     """`manifests/NAME.toml`, format `penny-manifest/1`.
 
     Attributes:
+        glibc: the oldest C library that the packages must have wheels for; None for 2.28. Older wheels serve too.
         tools: versions of compilers and build tools that are wanted, by the program's name.
         published: what was published about the runtime and has no place in a lock; nothing is derived from it.
         unknown: what is missing without a place of its own: the key below which it belongs, and what it is.
@@ -229,6 +243,7 @@ class Manifest(Document):
     description: Text = ""
     platform: Platform
     python: LoosePython
+    glibc: Glibc | None = None
     compiler: Text = "unknown"
     cuda: Text | None = None
     driver: Text | None = None

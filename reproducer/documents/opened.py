@@ -74,6 +74,8 @@ def references(lock: Lock) -> tuple[FileReference, ...]:
     named += [checkpoint.conversion.script for checkpoint in lock.checkpoints if checkpoint.conversion is not None]
     named += (lock.launch.files or {}).values()
     adopted = (lock.adopted.environment, lock.adopted.observed) if lock.adopted else ()
+    thresholds = [threshold for measure in lock.qualification.measures for threshold in measure.thresholds]
+    named += [threshold.relative_to for threshold in thresholds if threshold.relative_to is not None]
     alone = (lock.engine.arguments, lock.qualification.reference, *adopted)
     named += [each for each in alone if each is not None]
     found = {(each.path, each.sha256): each for each in reversed(named)}  # the first of equals is the one that counts

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification, Readiness
-from reproducer.documents.manifest import EnvironmentRequest, Manifest
+from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification, Readiness, Threshold
+from reproducer.documents.manifest import EnvironmentRequest, Manifest, MeasureRequest
 from reproducer.documents.toml import parse_toml, read_text, write_atomically
 from reproducer.engines import engine_of, stores_of
 from reproducer.engines.argument_check import canonical, check_arguments
@@ -296,9 +296,19 @@ class _Run:
                     if asked.reference is None
                     else reference_to(self.root, asked.reference, where=self.manifest_path)
                 ),
-                measures=tuple(Measure(**dict(each)) for each in asked.measures),
+                measures=tuple(self._measure(each) for each in asked.measures),
             ),
         )
+
+    def _measure(self, asked: MeasureRequest) -> Measure:
+        """One measure, with the receipts that its thresholds are relative to by digest."""
+        thresholds = []
+        for each in asked.thresholds:
+            data: dict[str, Any] = dict(each)
+            if each.relative_to is not None:
+                data["relative_to"] = reference_to(self.root, str(each.relative_to), where=self.manifest_path)
+            thresholds.append(Threshold(**data))
+        return Measure(**{**dict(asked), "thresholds": tuple(thresholds)})
 
     def _launch(self, parts: "_Parts", facts: EngineFacts) -> Launch:
         """The launch with its persistent stores in the namespace and the values the engine must resolve it to."""

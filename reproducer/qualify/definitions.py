@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import shown
-from reproducer.documents.lock import Measure, Scalar
+from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.errors import InvalidDocumentError
 
 if TYPE_CHECKING:  # whoever reads a lock needs no receipts
@@ -199,10 +199,21 @@ def check_measure(measure: Measure) -> None:
             raise InvalidDocumentError(
                 f"{measure.id} gives no value {shown(threshold.value)}", todo=_hint(threshold.value, values)
             )
-        if threshold.unit != value.unit:
+        if threshold.relative_to is not None:
+            _check_relative(measure, threshold)
+        elif threshold.unit != value.unit:
             raise InvalidDocumentError(
                 f"{measure.id}: {value.name} is in {value.unit}, the threshold in {shown(threshold.unit)}"
             )
+
+
+def _check_relative(measure: Measure, threshold: Threshold) -> None:
+    """A bound relative to a receipt is a share of its value."""
+    if threshold.unit != "ratio" or isinstance(threshold.bound, bool) or not threshold.bound > 0:
+        raise InvalidDocumentError(
+            f"{measure.id}: a bound on {threshold.value} relative to a receipt is a share above 0 in unit 'ratio'",
+            todo="1.0 asks for the receipt's value, as far as its noise allows",
+        )
 
 
 def _hint(name: str, known: Mapping[str, object]) -> str:

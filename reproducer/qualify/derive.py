@@ -8,6 +8,7 @@ from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.documents.receipts import (
     Derived,
     FidelityReference,
+    Relative,
     Sample,
     Statistics,
     ThresholdResult,
@@ -17,6 +18,7 @@ from reproducer.qualify.definitions import COUNTED, definition, resolved
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.quantities import Count, Quantity, summarise
 from reproducer.qualify.validity import invalid_reason
+from reproducer.statistics.comparison import Difference
 from reproducer.statistics.observations import Observations, Summary
 from reproducer.statistics.spread import spread
 
@@ -52,6 +54,14 @@ class Collected:
     def observations(self, name: str) -> Observations:
         """The numbers of one value by boot and sample."""
         return Observations.of((boot, (float(each.value) for each in found)) for boot, found in self.found[name])
+
+
+@dataclass(frozen=True)
+class Against:
+    """A value against a reference receipt's: that one, and the difference to the bound's share of it."""
+
+    reference: float
+    difference: Difference
 
 
 def derive(
@@ -118,13 +128,25 @@ def how(name: str, unit: Unit) -> Summary:
     return "all" if unit == "bool" else "mean" if name in _SHARES else "median"
 
 
-def judge(measure: Measure, samples: Sequence[Sample], derived: Sequence[Derived]) -> Judgement:
+def judge(
+    measure: Measure,
+    samples: Sequence[Sample],
+    derived: Sequence[Derived],
+    against: Mapping[Threshold, Against] | None = None,
+) -> Judgement:
     """Whether a measure passed: every threshold holds, every sample is valid, and there are as many as the lock asks.
 
-    A threshold on a value that was not derived has failed.
+    A threshold on a value that was not derived has failed, and so has one that is relative to a receipt without a
+    difference to it, or without a noise floor.
     """
     values = {each.name: each.value for each in derived}
-    thresholds = tuple(_compared(threshold, values.get(threshold.value)) for threshold in measure.thresholds)
+    compared = against or {}
+    thresholds = tuple(
+        _compared(threshold, values.get(threshold.value))
+        if threshold.relative_to is None
+        else _relative(threshold, values.get(threshold.value), compared.get(threshold))
+        for threshold in measure.thresholds
+    )
     reasons = []
     measured = sum(not sample.warmup for sample in samples)
     if invalid := int(values.get("invalid_samples", measured)):
@@ -135,10 +157,22 @@ def judge(measure: Measure, samples: Sequence[Sample], derived: Sequence[Derived
         reasons.append(f"{int(values.get('valid_samples', 0))} valid samples, the lock asks for {measure.repeats}")
     for result in thresholds:
         if not result.passed:
-            bound = result.threshold
             got = "no value" if result.got is None else f"{result.got:.6g}"
-            reasons.append(f"{bound.value} is {got}, the lock asks for {bound.comparator} {bound.bound:g} {bound.unit}")
+            reasons.append(f"{result.threshold.value} is {got}, the lock asks for {asked(result)}")
     return Judgement("failed" if reasons else "passed", thresholds, "; ".join(reasons))
+
+
+def asked(result: ThresholdResult) -> str:
+    """What a threshold asks for, in a few words."""
+    bound = result.threshold
+    if bound.relative_to is None:
+        return f"{bound.comparator} {bound.bound:g} {bound.unit}"
+    text = f"{bound.comparator} {bound.bound:g} of the reference"
+    relative = result.relative
+    if relative is None:
+        return f"{text}, to which it cannot be compared"
+    floor = "no noise floor is known" if relative.floor is None else f"noise floor {relative.floor:.3g}"
+    return f"{text}'s {relative.reference:.6g}: {relative.conclusion}, {floor}"
 
 
 def _compared(threshold: Threshold, got: float | None) -> ThresholdResult:
@@ -150,3 +184,24 @@ def _compared(threshold: Threshold, got: float | None) -> ThresholdResult:
         else got == threshold.bound
     )
     return ThresholdResult(threshold=threshold, got=got, passed=holds)
+
+
+_WRONG = {">=": ("lower",), "<=": ("higher",), "==": ("lower", "higher")}
+
+
+def _relative(threshold: Threshold, got: float | None, against: Against | None) -> ThresholdResult:
+    """A threshold relative to a receipt: it fails on a difference of the wrong way that noise does not explain."""
+    if got is None or against is None:
+        return ThresholdResult(threshold=threshold, got=got, passed=False)
+    difference = against.difference
+    return ThresholdResult(
+        threshold=threshold,
+        got=got,
+        passed=difference.floor is not None and difference.conclusion not in _WRONG[threshold.comparator],
+        relative=Relative(
+            reference=against.reference,
+            against=difference.before,
+            floor=difference.floor,
+            conclusion=difference.conclusion,
+        ),
+    )

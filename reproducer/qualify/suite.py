@@ -25,6 +25,7 @@ from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
 from reproducer.qualify.apart import names
+from reproducer.qualify.baselines import baseline, differences
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
@@ -125,6 +126,9 @@ class _Run:
                 self.parameters[position] = dict(measure.parameters)
             else:
                 check_measure(measure)
+                for threshold in measure.thresholds:
+                    if threshold.relative_to is not None:  # found out now, not after everything was measured
+                        baseline(self.opened, measure, threshold, self.reference)
                 self.parameters[position] = resolved(measure.id, measure.parameters)
         runnable = [(at, measure) for at, measure in enumerate(suite.measures) if at not in self.skipped]
         self.steps = planned(runnable, suite.boots)
@@ -242,7 +246,8 @@ class _Run:
         known = DEFINITIONS.get(measure.id)
         skipped = self.skipped.get(position, "")
         derived = () if skipped else derive(measure.id, parameters, samples, self.reference, statistics=STATISTICS)
-        judged = judge(measure, samples, derived)
+        against = {} if skipped else differences(self.opened, measure, samples, derived, self.reference)
+        judged = judge(measure, samples, derived, against)
         reference = self.opened.lock.qualification.reference
         compared = known is not None and known.needs_reference and reference is not None
         made = MeasureReceipt(

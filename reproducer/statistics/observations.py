@@ -32,6 +32,12 @@ class Observations:
                 found.setdefault(boot, []).append(ordered)
         return cls(tuple(sorted(tuple(sorted(each)) for each in found.values())))
 
+    def scaled(self, factor: float) -> "Observations":
+        """Every value times a positive factor."""
+        return Observations(
+            tuple(tuple(tuple(value * factor for value in sample) for sample in boot) for boot in self.boots)
+        )
+
     @cached_property
     def values(self) -> tuple[float, ...]:
         """All of them."""

@@ -7,8 +7,9 @@ from reproducer.documents.receipts import Derived, MeasureReceipt, ThresholdResu
 from reproducer.documents.verdict import Check
 from reproducer.errors import PennyError
 from reproducer.qualify.apart import bare_names
+from reproducer.qualify.baselines import Differences, differences
 from reproducer.qualify.definitions import DEFINITIONS, definition, resolved
-from reproducer.qualify.derive import Judgement, derive, judge
+from reproducer.qualify.derive import Judgement, asked, derive, judge
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 
 
@@ -42,9 +43,11 @@ def _measure(evidence: Evidence, measure: Measure, name: str, receipt: MeasureRe
     yield _samples(evidence, measure, name, receipt)
     derived, fault = _derive(evidence, measure, receipt)
     yield _derived(name, receipt, derived, fault)
-    judgement = judge(measure, receipt.samples, derived if receipt.samples else ())
+    derived = derived if receipt.samples else ()
+    found, against = _differences(evidence, measure, receipt, derived)
+    judgement = judge(measure, receipt.samples, derived, found)
     for result in judgement.thresholds:
-        yield _threshold(name, result, fault)
+        yield _threshold(name, result, against if result.threshold.relative_to is not None and against else fault)
     yield _status(name, receipt, judgement)
 
 
@@ -119,6 +122,18 @@ def _derive(evidence: Evidence, measure: Measure, receipt: MeasureReceipt) -> tu
     return derived, ""
 
 
+def _differences(
+    evidence: Evidence, measure: Measure, receipt: MeasureReceipt, derived: tuple[Derived, ...]
+) -> tuple[Differences, str]:
+    """How the recomputed values lie to reference receipts, recomputed as well; or why that cannot be said."""
+    try:
+        return differences(evidence.opened, measure, receipt.samples, derived, evidence.reference), ""
+    except PennyError as error:
+        return {}, str(error)
+    except Exception as error:  # noqa: BLE001  samples of a stranger: whatever they break, nothing is compared
+        return {}, f"{type(error).__name__}: {error}"
+
+
 def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], fault: str) -> Check:
     """The receipt's numbers are exactly the recomputed ones."""
     faults = []
@@ -147,18 +162,24 @@ def _compared(name: str, claimed: Derived | None, wanted: Derived | None) -> Ite
 
 
 def _threshold(name: str, result: ThresholdResult, fault: str) -> Check:
-    threshold = result.threshold
+    threshold, relative = result.threshold, result.relative
     faults = []
     if result.got is None:
         faults.append("there is no such value" + (": it could not be recomputed" if fault else " among those derived"))
+    elif threshold.relative_to is not None and relative is None:
+        faults.append("it cannot be compared with the reference" + (f": {fault}" if fault else ""))
+    elif relative is not None and relative.floor is None:
+        faults.append("both sides have one boot, so no noise floor is known")
     elif not result.passed:
-        faults.append("the bound of the lock does not hold")
+        faults.append("the bound of the lock does not hold" + (f": {relative.conclusion}" if relative else ""))
+    unit = "" if relative is not None else f" {threshold.unit}"
     return check(
         f"threshold.{name}.{threshold.value}",
         "qualification",
         faults,
-        expected=f"{threshold.comparator} {threshold.bound} {threshold.unit}".rstrip(),
-        got="" if result.got is None else f"{result.got:.6g} {threshold.unit}".rstrip(),
+        expected=asked(result) if relative is not None else f"{threshold.comparator} {threshold.bound}{unit}".rstrip(),
+        got="" if result.got is None else f"{result.got:.6g}{unit}".rstrip(),
+        reason=relative.conclusion if relative is not None else "",
     )
 
 

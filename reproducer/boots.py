@@ -2,14 +2,17 @@
 
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from reproducer.documents.lock import Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
+from reproducer.engines.alteration import altered as alter
 from reproducer.errors import NotCheckedError
+from reproducer.identity.namespace import derive
 from reproducer.identity.root import open_root
 from reproducer.launch.server import Server, running
 from reproducer.ledger import Ledger
@@ -47,8 +50,11 @@ class Boots:
     least_free: int = LEAST_FREE
 
     @contextmanager
-    def boot(self) -> Iterator[Server]:
+    def boot(self, altered: Mapping[str, Scalar] | None = None) -> Iterator[Server]:
         """One server, stopped when the context ends.
+
+        Args:
+            altered: the effective values in which it is to differ from the lock, and lie in another namespace.
 
         Raises:
             NotCheckedError: the disk of the pages is full, or as `running`.
@@ -57,13 +63,15 @@ class Boots:
             self.run.pages.mkdir(parents=True, exist_ok=True)
         self._check_room()
         since = time.monotonic()
-        root = open_root(self.run.pages, self.namespace)
+        namespace = self.namespace if altered is None else derive(alter(self.opened.lock, altered))
+        root = open_root(self.run.pages, namespace)
         log = self.run.folder / f"server-{secrets.token_hex(4)}.log"
         with running(
             self.opened,
             self.runtime,
             root,
-            self.namespace,
+            namespace,
+            altered=altered,
             port=self.port,
             log=log,
             reporter=self.reporter,

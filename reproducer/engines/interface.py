@@ -3,6 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from reproducer.documents.base import shown
@@ -12,6 +13,7 @@ from reproducer.errors import InvalidDocumentError
 
 _OURS = ("checkpoint.", "component.", "file.")
 Speech = Literal["sglang", "openai"]
+Need = Literal["cached tokens", "storage tokens", "persistent tier", "other page size", "speculation"]
 Source = Literal["server_info", "start-up log", "checkpoint config", "process"]
 
 
@@ -55,6 +57,7 @@ class Engine(ABC):
         speech: how completions of token ids are asked for.
         machine_resolved: effective values that shape pages and that the engine chooses by the machine where nobody
             names them.
+        alterable: the flag that sets an effective value, of those in which a measure may start another server.
     """
 
     kind: EngineKind
@@ -64,6 +67,7 @@ class Engine(ABC):
     ready_endpoint: str
     speech: Speech
     machine_resolved: frozenset[str]
+    alterable: Mapping[str, str] = MappingProxyType({})
 
     def argument_list(self, launch: Launch, *, values: Mapping[str, str]) -> list[str]:
         """The arguments of the server, sorted by flag, placeholders filled from `values`.
@@ -131,9 +135,14 @@ class Engine(ABC):
         del launch
         return False
 
-    def untold(self, measure: str, launch: Launch) -> str:
-        """What the server of a launch does not tell and a measure needs; empty where nothing is known to be missing."""
-        del measure, launch
+    def lacks(self, need: Need, launch: Launch) -> str:
+        """Why the server of a launch does not give what a measure needs; empty where nothing is known to be missing."""
+        if need == "persistent tier" and not self.persistent_store(launch):
+            return "the server of this launch keeps no pages beyond its end"
+        if need == "other page size" and "page_size" not in self.alterable:
+            return f"penny knows no argument of {self.kind} for another page size"
+        if need == "speculation":
+            return f"penny knows no count of drafted tokens that {self.kind} tells"
         return ""
 
     @abstractmethod

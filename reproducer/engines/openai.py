@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reproducer.documents.lock import ArgumentValue, Launch, Scalar
-from reproducer.engines.interface import Engine, Observed, StoreFolder
+from reproducer.engines.interface import Engine, Need, Observed, StoreFolder
 from reproducer.engines.seen import Seen, scalar
 
 _PROPS = "/props"
@@ -92,10 +92,11 @@ class OpenAI(Engine):
         ]
         return tuple(found)
 
-    def untold(self, measure: str, launch: Launch) -> str:
+    def lacks(self, need: Need, launch: Launch) -> str:
         """The protocol has no word for where cached tokens came from."""
-        del launch
-        return "the protocol does not tell how many tokens came from storage" if measure == "restore.restart/1" else ""
+        if need == "storage tokens":
+            return "the protocol does not tell how many tokens came from storage"
+        return super().lacks(need, launch)
 
     def phase(self, line: str) -> str | None:
         """What a line of the start-up log says about how far the start is."""

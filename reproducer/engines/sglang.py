@@ -1,15 +1,17 @@
 """The adapter for SGLang. Written for release 0.5.10.post1; what a later release adds is checked by its own name."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from reproducer.documents.lock import ArgumentValue, Launch, Scalar
 from reproducer.engines import sglang_arguments as resolve
 from reproducer.engines import sglang_log, sglang_store
-from reproducer.engines.interface import Engine, Observed, StoreFolder
+from reproducer.engines.interface import Engine, Need, Observed, StoreFolder
 from reproducer.engines.seen import NAME, Seen
 
 _YES = frozenset({"1", "true", "y", "yes"})
+_SPECULATION = "speculative-algorithm"
 _DIRECT = "SGLANG_HICACHE_NIXL_O_DIRECT"
 
 
@@ -20,6 +22,7 @@ class SGLang(Engine):
     info_endpoint = "/server_info"
     ready_endpoint = "/health_generate"
     speech = "sglang"
+    alterable = MappingProxyType({"page_size": "page-size"})
     machine_resolved = frozenset(
         {
             "attention_backend",
@@ -122,6 +125,12 @@ class SGLang(Engine):
         extra = launch.arguments.get("hicache-storage-backend-extra-config")
         options = resolve.storage_options(extra if isinstance(extra, str) else None, launch.environment)
         return self._nixl(launch) and options.get("hicache_storage_use_uring", "").lower() in _YES
+
+    def lacks(self, need: Need, launch: Launch) -> str:
+        """Drafted tokens are counted where there are any."""
+        if need == "speculation":
+            return "" if launch.arguments.get(_SPECULATION, False) else f"the launch has no --{_SPECULATION}"
+        return super().lacks(need, launch)
 
     @staticmethod
     def _nixl(launch: Launch) -> bool:

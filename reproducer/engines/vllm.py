@@ -11,7 +11,7 @@ from typing import Any
 
 from reproducer.documents.lock import ArgumentValue, Launch, Scalar
 from reproducer.engines import vllm_log, vllm_store
-from reproducer.engines.interface import Engine, Observed, StoreFolder
+from reproducer.engines.interface import Engine, Need, Observed, StoreFolder
 from reproducer.engines.refused import REFUSED
 from reproducer.engines.seen import NAME, Seen, scalar
 
@@ -81,7 +81,6 @@ _NOT_SHOWN = frozenset({"data_parallel_master_ip", "data_parallel_master_port", 
 _PARSERS = ("reasoning_parser", "tool_call_parser")
 _NONE = "none"
 _HALF = ("bfloat16", "float16")
-_COUNTED = ("decode.single/1", "decode.concurrent/1", "prefill.cold/1", "prefix.reuse/1")
 
 
 class VLLM(Engine):
@@ -177,13 +176,13 @@ class VLLM(Engine):
         """Where connectors and offloading keep pages."""
         return vllm_store.persistent_store(launch)
 
-    def untold(self, measure: str, launch: Launch) -> str:
+    def lacks(self, need: Need, launch: Launch) -> str:
         """Cached tokens are counted only when it is asked for, and never by the tier they came from."""
-        if measure == "restore.restart/1":
+        if need == "storage tokens":
             return "vLLM does not tell how many tokens it restored from storage"
-        if measure in _COUNTED and launch.arguments.get(DETAILS, False) is False:
+        if need == "cached tokens" and launch.arguments.get(DETAILS, False) is False:
             return f"without --{DETAILS} vLLM does not tell how many tokens it had cached"
-        return ""
+        return super().lacks(need, launch)
 
     def phase(self, line: str) -> str | None:
         """What a line of the start-up log says about how far the start is."""

@@ -3,16 +3,18 @@
 import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 import reproducer
+from reproducer.documents.lock import Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import LaunchReceipt
+from reproducer.engines.alteration import altered as alter
 from reproducer.errors import NotCheckedError
 from reproducer.identity.resolved import agree
 from reproducer.launch.disk import check_direct_io, check_io_uring
@@ -82,6 +84,7 @@ def running(
     accepted: Accepted,
     grace_s: float = GRACE_S,
     prepare: Callable[[], object] = lambda: None,
+    altered: Mapping[str, Scalar] | None = None,
 ) -> Iterator[Server]:
     """A server that runs while the context is open. However the context or penny ends, no process is left.
 
@@ -96,13 +99,17 @@ def running(
         accepted: how running other people's code was accepted.
         grace_s: how long the server may take to end when asked, before it is killed.
         prepare: called when nobody else runs in the namespace, before the server starts.
+        altered: effective values in which the server is to differ from the lock; the namespace is that of the lock with
+            these.
 
     Raises:
         NotCheckedError: port taken, disk without O_DIRECT, server died or never ready, or it died while in use.
         EffectiveDifferenceError: the server's effective values are not the lock's; it was stopped before any traffic.
         InvalidDocumentError, UnsafeInputError, DriftError: as `plan`.
     """
-    launch = _Launch(opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s, prepare)
+    launch = _Launch(
+        opened, runtime, namespace_root, namespace, port, log, reporter, accepted, grace_s, prepare, altered=altered
+    )
     with launch.started() as server:
         try:
             yield server
@@ -147,9 +154,13 @@ class _Launch:
     grace_s: float
     prepare: Callable[[], object]
     store: HasRoot | None = None
+    altered: Mapping[str, Scalar] | None = None
 
     def __post_init__(self) -> None:
-        self.plan = plan(self.opened, self.runtime, self.namespace_root)
+        opened = self.opened
+        if self.altered is not None:
+            opened = replace(opened, lock=alter(opened.lock, self.altered))
+        self.plan = plan(opened, self.runtime, self.namespace_root)
         self.supervised: Supervised
 
     def died_by_itself(self) -> bool:
@@ -232,6 +243,7 @@ class _Launch:
             boot=boot_of(process, self.namespace.name),
             namespace=self.namespace.name,
             namespace_digest=self.namespace.digest,
+            altered=None if self.altered is None else dict(self.altered),
             arguments=self.plan.arguments,
             environment=self.plan.environment,
             effective=effective,

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Measure, Scalar, Threshold
@@ -12,6 +12,10 @@ from reproducer.errors import InvalidDocumentError
 
 if TYPE_CHECKING:  # whoever reads a lock needs no receipts
     from reproducer.documents.receipts import Unit, ValueKind
+    from reproducer.engines.interface import Need
+
+Part = Literal["whole", "write", "flip", "restore"]
+BOOT_FACTS: Mapping[Part, str] = MappingProxyType({"write": "written_boot", "flip": "flipped_boot"})  # of a sample
 
 
 @dataclass(frozen=True)
@@ -35,21 +39,47 @@ class Value:
 
 
 @dataclass(frozen=True)
+class Stage:
+    """The part of a sample that lies in one boot.
+
+    Attributes:
+        alters: the effective value in which this boot's launch differs from the lock, to what the parameter of the same
+            name says; empty where the launch is the lock's.
+    """
+
+    part: Part
+    alters: str = ""
+
+
+_WHOLE = (Stage("whole"),)
+_ACROSS = (Stage("write"), Stage("restore"))
+
+
+@dataclass(frozen=True)
 class Definition:
     """One measure in one version.
 
     Attributes:
         cache_state: in which state the cache is when the clock starts; stands in every receipt.
-        across: whether a sample spans two boots that follow one another.
+        stages: the boots that a sample spans, one after the other.
+        needs: what the server must give; without it the measure is skipped.
         needs_reference: whether it compares with the lock's reference.
+        takes_reference: whether it compares with the lock's reference where there is one.
     """
 
     id: str
     parameters: tuple[Parameter, ...]
     values: tuple[Value, ...]
     cache_state: str
-    across: bool = False
+    stages: tuple[Stage, ...] = _WHOLE
+    needs: "tuple[Need, ...]" = ()
     needs_reference: bool = False
+    takes_reference: bool = False
+
+    @property
+    def spans(self) -> int:
+        """How many boots of the lock itself a sample spans."""
+        return sum(not stage.alters for stage in self.stages)
 
 
 COUNTED = (Value("valid_samples", "count", "count"), Value("invalid_samples", "count", "count"))
@@ -66,6 +96,7 @@ _ALL = (
         (_tokens("prompt_tokens", 64), _tokens("output_tokens", 64, least=2)),
         (Value("decode_rate", "completed-request rate", "tok/s"), Value("ttft_s", "duration", "s")),
         _UNIQUE,
+        needs=("cached tokens",),
     ),
     Definition(
         "decode.concurrent/1",
@@ -81,12 +112,14 @@ _ALL = (
             Value("overlap", "fact", "ratio"),
         ),
         _UNIQUE,
+        needs=("cached tokens",),
     ),
     Definition(
         "prefill.cold/1",
         (_tokens("prompt_tokens", 1500),),
         (Value("prefill_rate", "time-to-first-token prefill rate", "tok/s"), Value("ttft_s", "duration", "s")),
         _UNIQUE + ", and the server counts no cached token",
+        needs=("cached tokens",),
     ),
     Definition(
         "prefix.reuse/1",
@@ -98,6 +131,7 @@ _ALL = (
             Value("ttft_warm_s", "duration", "s"),
         ),
         "first request cold, second with the pages that the first one left",
+        needs=("cached tokens",),
     ),
     Definition(
         "restore.restart/1",
@@ -111,7 +145,8 @@ _ALL = (
             Value("same_output", "agreement", "bool"),
         ),
         "written cold in one boot; in the next one the pages lie in storage only",
-        across=True,
+        stages=_ACROSS,
+        needs=("storage tokens", "persistent tier"),
     ),
     Definition(
         "fidelity/1",
@@ -183,6 +218,18 @@ def resolved(measure: str, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
             )
         values[name] = value
     return values
+
+
+def alteration(measure: Measure) -> dict[str, Scalar]:
+    """The effective values in which a measure has a server differ from the lock; none of a measure that is unknown.
+
+    Raises:
+        InvalidDocumentError: as `resolved`.
+    """
+    known = DEFINITIONS.get(measure.id)
+    names = [stage.alters for stage in known.stages if stage.alters] if known is not None else []
+    parameters = resolved(measure.id, measure.parameters) if names else {}
+    return {name: parameters[name] for name in names}
 
 
 def check_measure(measure: Measure) -> None:

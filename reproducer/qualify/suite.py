@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +21,7 @@ from reproducer.documents.receipts import (
     Statistics,
 )
 from reproducer.engines import engine_of
+from reproducer.engines.alteration import unaltered
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
@@ -29,12 +30,12 @@ from reproducer.qualify.baselines import baseline, differences
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
-from reproducer.qualify.definitions import DEFINITIONS, check_measure, resolved
+from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS, alteration, check_measure, resolved
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.measures.method import Observed
 from reproducer.qualify.measures.registry import METHODS
-from reproducer.qualify.plan import Step, planned
+from reproducer.qualify.plan import Launching, Step, planned
 from reproducer.qualify.speech import SPEECHES
 from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
@@ -60,10 +61,17 @@ class Measured(Serving, Protocol):
         """Whether it still runs."""
 
 
+class Booting(Protocol):
+    """Starts the server of a lock and stops it when the context ends."""
+
+    def __call__(self, altered: Mapping[str, Scalar] | None = None) -> AbstractContextManager[Measured]:
+        """One server; `altered` are the effective values in which it is to differ from the lock."""
+
+
 def qualify(
     opened: OpenedLock,
     build_receipt: BuildReceipt,
-    boot: Callable[[], AbstractContextManager[Measured]],
+    boot: Booting,
     *,
     workspace: Path,
     reporter: Reporter,
@@ -78,7 +86,7 @@ def qualify(
     Args:
         opened: the lock.
         build_receipt: of the runtime that serves.
-        boot: starts a server and stops it when the context ends.
+        boot: starts the server of the lock, or one that differs from it, and stops it when the context ends.
         workspace: a folder for this run's samples.
         reporter: where progress goes.
         deadline_s: how long one request may take.
@@ -105,7 +113,7 @@ class _Run:
 
     opened: OpenedLock
     build_receipt: BuildReceipt
-    boot: Callable[[], AbstractContextManager[Measured]]
+    boot: Booting
     reporter: Reporter
     deadline_s: float
     settle_s: float
@@ -139,36 +147,43 @@ class _Run:
             return f"penny {reproducer.__version__} does not know this measure"
         if known.needs_reference and self.reference is None:
             return "the lock has no reference to compare with"
-        return self.engine.untold(measure.id, self.opened.lock.launch)
+        launch = self.opened.lock.launch
+        lacking = next((why for need in known.needs if (why := self.engine.lacks(need, launch))), "")
+        return lacking or unaltered(self.opened.lock, alteration(measure))
 
     def measure(self, cells: Cells) -> None:
         """Take every step that is not finished yet."""
-        whole = [step for step in self.steps if step.part != "write"]
+        whole = [step for step in self.steps if step.after is None]
         finished = {step for step in self.steps if cells.load(step) is not None}
         reused = sum(step in finished for step in whole)
         if reused:
             self.reporter.note(f"{reused} of {len(whole)} samples are there from the interrupted run")
         with self.reporter.task("measuring", len(whole), "samples") as task:
             task.advance(reused)
-            for slot in sorted({step.slot for step in self.steps}):
-                steps = [step for step in self.steps if step.slot == slot and self._is_open(step, finished)]
+            for launching in sorted({step.launching for step in self.steps}):
+                steps = [step for step in self.steps if step.launching == launching and self._is_open(step, finished)]
                 steps = [step for step in steps if step.position not in self.skipped]
                 if steps:
-                    self._one_boot(steps, cells, task)
+                    self._one_boot(launching, steps, cells, task)
 
     @staticmethod
     def _is_open(step: Step, finished: set[Step]) -> bool:
-        """Whether a step is still to be taken; a write only while its restore is."""
-        return step not in finished and (step.part != "write" or step.other_half not in finished)
+        """Whether a step is still to be taken: neither it nor what goes on with it is finished."""
+        later: Step | None = step
+        while later is not None:
+            if later in finished:
+                return False
+            later = later.after
+        return True
 
-    def _one_boot(self, steps: Sequence[Step], cells: Cells, task: Task) -> None:
+    def _one_boot(self, launching: Launching, steps: Sequence[Step], cells: Cells, task: Task) -> None:
         """Start a server and take steps on it.
 
-        What was written for the next boot counts only once this one has ended well: until then its pages may not have
-        reached the storage.
+        What goes on in a later boot counts only once this one has ended well: until then its pages may not have reached
+        the storage.
         """
         written: dict[Step, Cell] = {}
-        with self.boot() as server:
+        with self.boot() if launching.values is None else self.boot(launching.values) as server:
             settled = 0.0
             for step in steps:
                 if step.position in self.skipped:
@@ -179,7 +194,7 @@ class _Run:
                     self.skipped[step.position] = str(error)
                     self.reporter.note(f"{self.names[step.position]} is skipped: {error}")
                     continue
-                if step.part == "write":
+                if step.after is not None:
                     written[step] = cell
                     settled = time.monotonic() + self.settle_s
                 else:
@@ -191,9 +206,9 @@ class _Run:
 
     def _step(self, server: Measured, step: Step, cells: Cells) -> Cell:
         """Take one step."""
-        before = cells.load(step.other_half) if step.part == "restore" else None
+        before = cells.load(step.before) if step.before is not None else None
         nonce = secrets.token_hex(8) if before is None else str(before.sample.facts["nonce"])
-        target = Target(server.url, self.deadline_s, speech=SPEECHES[self.engine.speech])
+        target = Target(server.url, self.deadline_s, speech=SPEECHES[self.engine.speech], pid=server.pid)
         watch = Watch.begin(server.pid)
         observed = self._observed(target, step, nonce)
         surroundings: tuple[Surroundings, ...] = (watch.end(),)
@@ -207,23 +222,28 @@ class _Run:
         requests = observed.requests
         launches: tuple[str, ...] = (server.receipt.digest,)
         facts: dict[str, Scalar] = {"nonce": nonce, "slot": step.slot, **observed.facts}
-        if before is not None:
+        if before is not None and step.before is not None:
             requests = before.sample.requests + requests
             launches, surroundings = before.launch_receipts + launches, before.surroundings + surroundings
-            facts["written_boot"] = before.sample.boot
+            facts = before.sample.facts | facts | {BOOT_FACTS[step.before.part]: before.sample.boot}
         sample = Sample(
-            index=step.index, boot=server.receipt.boot.id, warmup=step.warmup, requests=requests, facts=facts
+            index=step.index,
+            boot=server.receipt.boot.id,
+            warmup=step.warmup,
+            requests=requests,
+            facts=facts,
+            readings=observed.readings,
         )
         return Cell(
             launch_receipts=launches,
-            sample=sample if step.part == "write" else self._marked(step, sample),
+            sample=self._marked(step, sample) if step.after is None else sample,
             surroundings=surroundings,
         )
 
     def _observed(self, target: Target, step: Step, nonce: str) -> Observed:
         parameters = self.parameters[step.position]
         try:
-            return METHODS[step.measure].observe(target, parameters, nonce, self.reference)
+            return METHODS[step.measure].observe_part(step.part, target, parameters, nonce, self.reference)
         except NotCheckedError as error:
             return Observed((), {"fault": f"{error.what}: {error.why}"})
 
@@ -239,7 +259,7 @@ class _Run:
 
     def receipt(self, position: int, measure: Measure, cells: Cells, folder: Path) -> MeasureReceipt:
         """The receipt of a measure from its finished steps, or the one that says why it was skipped."""
-        steps = [step for step in self.steps if step.position == position and step.part != "write"]
+        steps = [step for step in self.steps if step.position == position and step.after is None]
         taken = [cell for step in steps if (cell := cells.load(step)) is not None]
         samples = tuple(cell.sample for cell in taken)
         parameters = self.parameters[position]
@@ -249,7 +269,7 @@ class _Run:
         against = {} if skipped else differences(self.opened, measure, samples, derived, self.reference)
         judged = judge(measure, samples, derived, against)
         reference = self.opened.lock.qualification.reference
-        compared = known is not None and known.needs_reference and reference is not None
+        compared = known is not None and (known.needs_reference or known.takes_reference) and reference is not None
         made = MeasureReceipt(
             lock_digest=self.opened.digest,
             penny_version=reproducer.__version__,

@@ -27,12 +27,14 @@ class Target:
     Attributes:
         lost: whether a connection failed, so that the caller looks whether the server lives.
         speech: how completions of token ids are asked for.
+        pid: the server's first process; None where nobody may look at it.
     """
 
     url: str
     deadline_s: float = DEADLINE_S
     lost: bool = False
     speech: Speech = NATIVE
+    pid: int | None = None
     _model: str | None = None
 
     def together(self, calls: Sequence[Call]) -> tuple[Exchange, ...]:

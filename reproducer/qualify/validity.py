@@ -22,10 +22,13 @@ def invalid_reason(
         sample: the raw sample.
         reference: what `fidelity` compares with.
     """
+    method = METHODS[measure]
     for position, request in enumerate(sample.requests):
+        if method.counts_errors and request.error is not None:
+            continue
         for fault in _broken(request):
             return f"request {position}: {fault}"
-    return next(METHODS[measure].faults(parameters, sample, reference), "")
+    return next(method.faults(parameters, sample, reference), "")
 
 
 def _broken(request: RequestRecord) -> Faults:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.ledger import receipt_name
+from reproducer.qualify.definitions import BOOT_FACTS
+from reproducer.verify.alterations import alteration_check, altered_boots, is_declared, named
 from reproducer.verify.evidence import Evidence, check
 
 
@@ -23,6 +25,8 @@ def binding_checks(evidence: Evidence) -> Iterator[Check]:
         if receipt.status == "skipped" and not receipt.samples:
             continue
         yield _boots(evidence, name, receipt)
+        if altered_boots(evidence, receipt):
+            yield alteration_check(evidence, name, receipt)
 
 
 def _launches(evidence: Evidence) -> Check:
@@ -31,6 +35,11 @@ def _launches(evidence: Evidence) -> Check:
         f"{receipt_name(launch)} names build receipt {launch.build_receipt[:12]}, which is not here"
         for launch in evidence.launches.values()
         if launch.build_receipt not in evidence.builds
+    ]
+    faults += [
+        f"{receipt_name(launch)} differs from the lock as no measure of its suite declares"
+        for launch in evidence.launches.values()
+        if launch.altered is not None and not is_declared(evidence.lock, launch)
     ]
     boots = [launch.boot.id for launch in evidence.launches.values()]
     faults += [f"boot {boot[:12]} has two launch receipts" for boot in sorted(set(boots)) if boots.count(boot) > 1]
@@ -58,10 +67,18 @@ def _build(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
 
 def _boots(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
     """Every sample was taken in a boot that the measure's launch receipts record."""
-    known = {evidence.launches[digest].boot.id for digest in receipt.launch_receipts if digest in evidence.launches}
+    known = {launch.boot.id for launch in named(evidence, receipt) if launch.altered is None}
+    elsewhere = altered_boots(evidence, receipt)
     used = {sample.boot for sample in receipt.samples}
-    used |= {str(sample.facts["written_boot"]) for sample in receipt.samples if "written_boot" in sample.facts}
-    faults = [f"boot {boot[:12]} has no launch receipt" for boot in sorted(used - known)]
+    faults = []
+    for fact in BOOT_FACTS.values():
+        boots = {str(sample.facts[fact]) for sample in receipt.samples if fact in sample.facts}
+        used |= boots
+        if fact in elsewhere:
+            others = sorted(boots - elsewhere[fact])
+            faults += [f"boot {boot[:12]} has no launch receipt with what the measure alters" for boot in others]
+            known |= boots
+    faults += [f"boot {boot[:12]} has no launch receipt of the lock" for boot in sorted(used - known)]
     indices = [sample.index for sample in receipt.samples]
     if len(set(indices)) != len(indices):
         faults.append("two samples carry one index")

@@ -14,6 +14,7 @@ from reproducer.engines.persistent import placed
 from reproducer.errors import PennyError
 from reproducer.identity.namespace import derive
 from reproducer.launch.plan import FIXED
+from reproducer.verify.alterations import lock_of
 from reproducer.verify.evidence import Evidence, check, same, told, unknown
 
 # what this penny sets for every server, whatever the lock says
@@ -38,12 +39,16 @@ def configuration_checks(evidence: Evidence) -> Iterator[Check]:
 def _namespace(evidence: Evidence) -> Check:
     try:
         namespace = derive(evidence.lock)
+        wanted = {
+            digest: namespace if launch.altered is None else derive(lock_of(evidence, launch))
+            for digest, launch in evidence.launches.items()
+        }
     except PennyError as error:
         return unknown("binding.namespace", "configuration", str(error))
     faults = [
         f"launch {digest[:12]} ran in {launch.namespace}, digest {launch.namespace_digest}"
         for digest, launch in evidence.launches.items()
-        if (launch.namespace, launch.namespace_digest) != (namespace.name, namespace.digest)
+        if (launch.namespace, launch.namespace_digest) != (wanted[digest].name, wanted[digest].digest)
     ]
     expected = f"{namespace.name}, digest {namespace.digest}"
     return _judged(evidence, "binding.namespace", faults, expected, "derived again from the lock")
@@ -60,13 +65,18 @@ def _arguments(evidence: Evidence) -> Check:
     ]
     try:
         placeholders = {name: f"{{{name}}}" for name in names}
-        expected = engine_of(lock.engine.kind).argument_list(lock.launch, values=placeholders)
+        engine = engine_of(lock.engine.kind)
+        expected = engine.argument_list(lock.launch, values=placeholders)
+        wanted = {
+            digest: engine.argument_list(lock_of(evidence, launch).launch, values=placeholders)
+            for digest, launch in evidence.launches.items()
+        }
     except PennyError as error:
         return unknown("launch.arguments", "configuration", str(error))
     faults = [
         f"launch {digest[:12]} was started with {' '.join(launch.arguments)}"
         for digest, launch in evidence.launches.items()
-        if list(launch.arguments) != expected
+        if list(launch.arguments) != wanted[digest]
     ]
     return _judged(evidence, "launch.arguments", faults, " ".join(expected), "those of the lock")
 
@@ -82,11 +92,15 @@ def _judged(evidence: Evidence, check_id: str, faults: list[str], expected: str,
 
 def _effective(evidence: Evidence) -> Iterator[Check]:
     """One check a value, over all launches."""
-    expected = evidence.lock.launch.effective
-    for name in sorted(expected):
+    locked = evidence.lock.launch.effective
+    wanted = {digest: lock_of(evidence, launch).launch.effective for digest, launch in evidence.launches.items()}
+    for name in sorted(locked.keys() | {name for each in wanted.values() for name in each}):
         faults = []
         got: list[str] = []
         for digest, launch in evidence.launches.items():
+            expected = wanted[digest]
+            if name not in expected:
+                continue
             found = [value for value in launch.effective if value.name == name]
             if len(found) != 1:
                 faults.append(f"launch {digest[:12]} shows {len(found)} values of it")
@@ -100,7 +114,7 @@ def _effective(evidence: Evidence) -> Iterator[Check]:
                 faults.append(f"launch {digest[:12]} shows {shown}")
             elif not (value.agrees and same(value.expected, expected[name])):
                 faults.append(f"launch {digest[:12]} compared it with {told(value.expected)} and says it differs")
-        yield check(f"effective.{name}", "configuration", faults, expected=expected[name], got=", ".join(got))
+        yield check(f"effective.{name}", "configuration", faults, expected=locked.get(name, ""), got=", ".join(got))
 
 
 def _others(evidence: Evidence) -> Check:
@@ -109,7 +123,7 @@ def _others(evidence: Evidence) -> Check:
         f"launch {digest[:12]}: {value.name} is {told(value.got)}, expected {told(value.expected)}"
         for digest, launch in evidence.launches.items()
         for value in launch.effective
-        if value.name not in evidence.lock.launch.effective
+        if value.name not in lock_of(evidence, launch).launch.effective
         and not (value.agrees and value.got is not None and same(value.got, value.expected))
     ]
     return check("effective", "configuration", faults, got="no other value differs")

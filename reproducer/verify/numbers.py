@@ -102,9 +102,9 @@ def _left_out(measure: Measure, receipt: MeasureReceipt) -> Iterator[str]:
 
 
 def _boots(evidence: Evidence, measure: Measure) -> int:
-    """In how many boots the samples of a measure are at least; one that spans two boots counts in the second."""
+    """In how many boots the samples of a measure are at least; one that spans several boots counts in the last."""
     known = DEFINITIONS.get(measure.id)
-    boots = evidence.lock.qualification.boots - (known is not None and known.across)
+    boots = evidence.lock.qualification.boots - (known.spans - 1 if known is not None else 0)
     return min(boots, measure.repeats)
 
 

@@ -228,4 +228,4 @@ def test_by_kind() -> None:
     assert engine_of("openai") is OPENAI_ENGINE
     assert OPENAI_ENGINE.phase("main: server is listening on http://127.0.0.1:1") == "ready"
     assert not OPENAI_ENGINE.is_noise("anything")
-    assert "storage" in OPENAI_ENGINE.untold("restore.restart/1", launch({}))
+    assert "storage" in OPENAI_ENGINE.lacks("storage tokens", launch({}))

@@ -201,10 +201,10 @@ def test_phases_and_noise() -> None:
 
 def test_what_it_does_not_tell() -> None:
     """Cached tokens are told when asked for; from which tier they came, never."""
-    assert VLLM_ENGINE.untold("prefill.cold/1", launch(dict(ARGUMENTS))) == ""
-    assert "--enable-prompt-tokens-details" in VLLM_ENGINE.untold("prefill.cold/1", launch({"model": "m"}))
-    assert VLLM_ENGINE.untold("chat.smoke/1", launch({"model": "m"})) == ""
-    assert "storage" in VLLM_ENGINE.untold("restore.restart/1", launch(dict(ARGUMENTS)))
+    assert VLLM_ENGINE.lacks("cached tokens", launch(dict(ARGUMENTS))) == ""
+    assert "--enable-prompt-tokens-details" in VLLM_ENGINE.lacks("cached tokens", launch({"model": "m"}))
+    assert "page size" in VLLM_ENGINE.lacks("other page size", launch({"model": "m"}))
+    assert "storage" in VLLM_ENGINE.lacks("storage tokens", launch(dict(ARGUMENTS)))
 
 
 def test_by_kind() -> None:

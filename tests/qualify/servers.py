@@ -4,7 +4,7 @@ import hashlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +27,8 @@ from reproducer.launch.processes import boot_of, process
 STAND_IN = Path(__file__).with_name("stand_in.py")
 LOCK = Path(__file__).parents[1] / "data" / "documents" / "lock-1.toml"
 NOTHING = "0" * 64
+STORING = {"hicache-storage-backend": "nixl"}  # what makes the kept lock's launch one with pages that outlive it
+PLACED = {"SGLANG_HICACHE_NIXL_BACKEND_PLUGIN": "POSIX"}
 UTC = "2026-01-01T00:00:00Z"
 
 
@@ -51,21 +53,24 @@ class Boots:
     Attributes:
         options: options of `stand_in.py` for the first boot.
         later: those of all boots after it; the same where None.
+        careless: whether a boot that differs from the lock takes the lock's storage all the same.
     """
 
     folder: Path
     options: Sequence[str] = ()
     later: Sequence[str] | None = None
+    careless: bool = False
     receipts: list[LaunchReceipt] = field(default_factory=list)
 
     @contextmanager
-    def boot(self) -> Iterator[Booted]:
-        """One stand-in, gone when the context ends."""
+    def boot(self, altered: Mapping[str, Scalar] | None = None) -> Iterator[Booted]:
+        """One stand-in, gone when the context ends; one that differs has a storage of its own."""
         self.folder.mkdir(parents=True, exist_ok=True)
         port_file = self.folder / "port"
         port_file.unlink(missing_ok=True)
         options = self.options if self.later is None or not self.receipts else self.later
-        arguments = [str(port_file), "--storage", str(self.folder / "storage"), *options]
+        storage = self.folder / ("storage" if altered is None or self.careless else "altered")
+        arguments = [str(port_file), "--storage", str(storage), *options]
         with subprocess.Popen([sys.executable, str(STAND_IN), *arguments]) as child:
             try:
                 deadline = time.monotonic() + 30
@@ -75,7 +80,7 @@ class Boots:
                     time.sleep(0.01)
                 found = process(child.pid)
                 assert found is not None
-                receipt = launch_receipt(boot_of(found, "stand-in"))
+                receipt = launch_receipt(boot_of(found, "stand-in"), altered)
                 self.receipts.append(receipt)
                 yield Booted(f"http://127.0.0.1:{port_file.read_text()}", child.pid, receipt, child)
             finally:
@@ -83,7 +88,7 @@ class Boots:
                     child.kill()
 
 
-def launch_receipt(boot: Boot) -> LaunchReceipt:
+def launch_receipt(boot: Boot, altered: Mapping[str, Scalar] | None = None) -> LaunchReceipt:
     """The receipt of a start of the stand-in."""
     return LaunchReceipt(
         lock_digest=NOTHING,
@@ -93,6 +98,7 @@ def launch_receipt(boot: Boot) -> LaunchReceipt:
         boot=boot,
         namespace="stand-in",
         namespace_digest=NOTHING,
+        altered=None if altered is None else dict(altered),
         arguments=(),
         environment={},
         effective=(),
@@ -139,7 +145,11 @@ def suite(folder: Path, *measures: Measure, boots: int = 2, reference: FidelityR
         (folder / "reference.json").write_bytes(data)
         pinned = FileReference(path="reference.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data))
     qualification = Qualification(suite="default", boots=boots, reference=pinned, measures=measures)
-    return OpenedLock(lock.model_copy(update={"qualification": qualification}), folder / "penny.lock.toml")
+    launch = lock.launch.model_copy(
+        update={"arguments": lock.launch.arguments | STORING, "environment": lock.launch.environment | PLACED}
+    )
+    changed = lock.model_copy(update={"qualification": qualification, "launch": launch})
+    return OpenedLock(changed, folder / "penny.lock.toml")
 
 
 def measure(

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.lock import Engine, Measure
+from reproducer.documents.lock import Engine, Measure, Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import FidelityReference, MeasureReceipt
 from reproducer.launch.processes import boot_of, process
@@ -47,8 +47,9 @@ class Boots:
     options: Sequence[str] = ()
 
     @contextmanager
-    def boot(self) -> Iterator[Booted]:
+    def boot(self, altered: Mapping[str, Scalar] | None = None) -> Iterator[Booted]:
         """One server, gone when the context ends."""
+        assert altered is None
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             port = held.getsockname()[1]

@@ -170,22 +170,26 @@ def test_a_plan_takes_every_repeat_once_and_spreads_them_over_the_boots(
     assert [step.slot for step in steps] == sorted(step.slot for step in steps)
     assert len({step.name for step in steps}) == len(steps)
     for position, each in enumerate(measures):
-        across = DEFINITIONS[each.id].across
-        mine = [step for step in steps if step.position == position and step.part != "write"]
+        known = DEFINITIONS[each.id]
+        mine = [step for step in steps if step.position == position and step.after is None]
         counted = [step for step in mine if not step.warmup]
         assert len(counted) == repeats
         assert sorted(step.index for step in mine) == list(range(len(mine)))
         slots = Counter(step.slot for step in counted)
-        places = boots - 1 if across else boots
+        places = boots - known.spans + 1
         assert len(slots) == min(repeats, places)
         assert max(slots.values()) - min(slots.values()) <= 1
         assert Counter(step.slot for step in mine if step.warmup) == Counter(dict.fromkeys(slots, warmup)) - Counter()
         for step in mine:
-            if across:
-                assert step.part == "restore"
-                assert step.other_half in steps
-                assert step.other_half.other_half == step
-                assert step.other_half.slot == step.slot - 1
+            parts, earlier = [step.part], step
+            while earlier.before is not None:
+                assert earlier.before in steps
+                assert earlier.before.after == earlier
+                assert earlier.before.launching < earlier.launching
+                earlier = earlier.before
+                parts.append(earlier.part)
+            assert parts[::-1] == [stage.part for stage in known.stages]
+            assert step.slot - earlier.slot == known.spans - 1
 
 
 def test_parameters_are_filled_in_and_checked() -> None:

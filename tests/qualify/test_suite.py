@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from reproducer.documents.lock import Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import FidelityReference, MeasureReceipt
 from reproducer.errors import NotCheckedError, QualificationError
@@ -204,10 +206,10 @@ def test_storage_that_was_lost_between_two_boots_restores_nothing(tmp_path: Path
 class Forgetful(Boots):
     """Boots that lose what was stored before."""
 
-    def boot(self) -> Any:
+    def boot(self, altered: Mapping[str, Scalar] | None = None) -> Any:
         """One more, with an empty storage."""
         shutil.rmtree(self.folder / "storage", ignore_errors=True)
-        return super().boot()
+        return super().boot(altered)
 
 
 def test_a_server_that_dies_is_an_error_and_what_was_finished_is_kept(tmp_path: Path, told: Told) -> None:

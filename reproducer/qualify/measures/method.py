@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference, Reading, RequestRecord, Sample
+from reproducer.qualify.definitions import Part
 from reproducer.qualify.quantities import Quantity
 
 if TYPE_CHECKING:  # whoever recomputes numbers sends nothing
@@ -23,15 +24,20 @@ class Observed:
 
     requests: tuple[RequestRecord, ...]
     facts: dict[str, Scalar] = field(default_factory=dict)
+    readings: tuple[Reading, ...] | None = None
 
 
 class Method(ABC):
     """One measure in one version. Its definition, by the same id, says what it takes and gives.
 
     `faults` and `values` are pure functions over the raw record: `verify` calls them again.
+
+    Attributes:
+        counts_errors: whether a request that failed is part of what is measured and does not make a sample invalid.
     """
 
     id: ClassVar[str]
+    counts_errors: ClassVar[bool] = False
 
     @abstractmethod
     def observe(
@@ -43,6 +49,13 @@ class Method(ABC):
             NotCheckedError: the server does not answer the untimed questions.
             UntoldError: the server does not tell what the measure needs.
         """
+
+    def observe_part(
+        self, part: Part, target: "Target", parameters: Parameters, nonce: str, reference: FidelityReference | None
+    ) -> Observed:
+        """What lies in one boot of a sample that spans several; the same in each unless the measure says otherwise."""
+        del part
+        return self.observe(target, parameters, nonce, reference)
 
     @abstractmethod
     def faults(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Faults:

@@ -5,13 +5,12 @@ inspect_ai there, and touches nothing else: home, caches and settings lie in tha
 """
 
 import resource
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inspect_ai import Task, eval  # noqa: A004  that is its name there
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.event import ModelEvent
-from inspect_ai.log import transcript
 from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
@@ -24,10 +23,11 @@ from inspect_ai.model import (
 from inspect_ai.scorer import Score, mean, scorer
 from inspect_ai.solver import solver
 from inspect_ai.tool import ToolInfo, ToolParams
+from openai import DefaultAsyncHttpxClient
 
 from reproducer.capability import conversation, reasoning_marks, tool_marks
 from reproducer.capability.harness_digest import harness_digest, harness_name
-from reproducer.capability.heard import failed, heard
+from reproducer.capability.heard import Answer, failed, heard
 from reproducer.capability.order import LOGS, ORDER, OUTCOME, HarnessOrder, HarnessOutcome
 from reproducer.capability.reasoning_cases import REASONING_CASES
 from reproducer.capability.tool_cases import TOOL_CASES
@@ -40,7 +40,16 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 1 << 28
 _SYSTEM = "Think about the question and then answer it."
+_ANSWERS: ContextVar[list[Answer]] = ContextVar("answers")
 _UNREACHABLE = ("APIConnectionError", "ConnectError", "ConnectionError")
+
+
+async def _listen(response: Any) -> None:
+    """Keep an answer as its bytes came, before anything is made of it."""
+    answers = _ANSWERS.get(None)
+    if answers is not None:
+        await response.aread()
+        answers.append(Answer(response.status_code, response.content))
 
 
 class _Asking:
@@ -50,7 +59,6 @@ class _Asking:
         self.order, self.lost = order, lost
         self.messages: list[Any] = []
         self.turns: list[Turn] = []
-        self.output: Any = None
 
     async def asked(self, tools: "Sequence[Tool]" = ()) -> Turn:
         """Ask once, and read the answer from what the server sent and not from what became of it."""
@@ -58,29 +66,23 @@ class _Asking:
             ToolInfo(name=tool.name, description=tool.about, parameters=ToolParams.model_validate(tool.schema()))
             for tool in tools
         ]
-        self.output, before = None, len(transcript().events)
+        output, answers = None, list[Answer]()
+        _ANSWERS.set(answers)
+        failure = "no answer came"
         try:
-            self.output = await get_model().generate(self.messages, tools=offered)
-        except Exception as error:  # noqa: BLE001  whatever a server can make a client raise is one failed answer
+            output = await get_model().generate(self.messages, tools=offered)
+        except Exception as error:  # noqa: BLE001  whatever a server can make a client raise
+            failure = f"{type(error).__name__}: {error}"
             if any(name in f"{type(error).__name__} {error!r} {error.__cause__!r}" for name in _UNREACHABLE):
                 self.lost.append(type(error).__name__)
-            turn = failed(f"{type(error).__name__}: {error}")
-        else:
-            turn = self._last(before)
-            self.messages.append(self.output.message if self.output.choices else ChatMessageAssistant(content=""))
+        turn = heard(answers[-1]) if answers else failed(failure)
+        self.messages.append(_said(output, turn))
         self.turns.append(turn)
         return turn
 
-    def _last(self, before: int) -> Turn:
-        events = [event for event in list(transcript().events)[before:] if isinstance(event, ModelEvent)]
-        call = events[-1].call if events else None
-        if call is None or call.response is None or call.error:
-            return failed(f"the server refused: {self.output.error or self.output.completion}")
-        return heard(call.response)
-
     def told(self, said: "Sequence[conversation.Said]") -> None:
         """Add what the model is told next; the result of a call carries the id that the server gave the call."""
-        calls = (self.output.message.tool_calls or []) if self.output is not None and self.output.choices else []
+        calls = (self.messages[-1].tool_calls or []) if self.turns else []
         for each in said:
             if each.role == "system":
                 self.messages.append(ChatMessageSystem(content=each.text))
@@ -89,6 +91,15 @@ class _Asking:
             elif each.call < len(calls):
                 call = calls[each.call]
                 self.messages.append(ChatMessageTool(content=each.text, tool_call_id=call.id, function=call.function))
+
+
+def _said(output: Any, turn: Turn) -> Any:
+    """The message of the model as it stands in what is sent next; in plain words where it cannot be sent back."""
+    try:
+        output.message.model_dump_json().encode()
+    except (AttributeError, IndexError, ValueError):
+        return ChatMessageAssistant(content=turn.output_text)
+    return output.message
 
 
 async def _tools(name: str, asking: _Asking) -> str:
@@ -147,7 +158,7 @@ def run(order: HarnessOrder, folder: Path) -> HarnessOutcome:
         api_key="none",
         config=_config(order),
         max_retries=0,
-        client_timeout=order.deadline_s,
+        http_client=DefaultAsyncHttpxClient(timeout=order.deadline_s, event_hooks={"response": [_listen]}),
         strict_tools=False,
         memoize=False,
     )

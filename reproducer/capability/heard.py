@@ -1,19 +1,39 @@
 """From the raw answer of an OpenAI-compatible server to one turn of a transcript: bounded, and never an exception."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from reproducer.documents.transcripts import MOST_ARGUMENTS, MOST_CALLS, MOST_TEXT, Turn, WrittenCall
 
+LARGEST_ANSWER = 64 << 20
+_OK = 200
 _LONGEST_NAME = 200
 _LARGEST_COUNT = 2**31
 
 
-def heard(body: object) -> Turn:
+@dataclass(frozen=True)
+class Answer:
+    """What a server sent back: the status, and the bytes of the body."""
+
+    status: int
+    body: bytes
+
+
+def heard(answer: Answer) -> Turn:
     """The turn that an answer holds; what it says in another form than the protocol's counts as not said."""
+    if answer.status != _OK:
+        return failed(f"HTTP status {answer.status}: {answer.body[:300].decode(errors='replace')}")
+    if len(answer.body) > LARGEST_ANSWER:
+        return failed(f"the answer is larger than {LARGEST_ANSWER} bytes")
+    try:
+        body = json.loads(answer.body, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return failed("the answer is not JSON")
     choices = _table(body).get("choices")
     if not isinstance(choices, list) or not choices:
-        return Turn(error="the answer holds no choice")
+        return failed("the answer holds no choice")
     choice, usage = _table(choices[0]), _table(_table(body).get("usage"))
     message = _table(choice.get("message"))
     text, calls = plain(message.get("content")), message.get("tool_calls")

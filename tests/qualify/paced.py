@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ TOKENS = 12
 
 
 @contextmanager
-def paced(folder: Path, *options: str) -> Iterator[str]:
-    """The URL of a paced server, gone when the context ends."""
+def paced(folder: Path, *options: str, prefix: Sequence[str] = ()) -> Iterator[str]:
+    """The URL of a paced server, gone when the context ends; `prefix` is a command that runs another one."""
     port = folder / "port"
-    with subprocess.Popen([sys.executable, str(SERVER), str(port), *options]) as child:
+    with subprocess.Popen([*prefix, sys.executable, str(SERVER), str(port), *options]) as child:
         try:
             deadline = time.monotonic() + 30
             while not port.exists():

@@ -118,7 +118,7 @@ class _Stream:
         if not self.events:
             raise MalformedError("the stream brought no token")
         ids = tuple(self.ids) if self.has_ids and self.ids else None
-        return {"events": tuple(self.events), "output_ids": ids, **_usage(self.usage, self.reason)}
+        return {"events": tuple(self.events), "output_ids": ids, **usage_of(self.usage, self.reason)}
 
 
 def _read_whole(exchange: Exchange, origin: int) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _read_whole(exchange: Exchange, origin: int) -> dict[str, Any]:
     choice = _choice(body)
     if choice is None:
         raise MalformedError("the answer does not hold one choice")
-    fields = _usage(table(body, "usage"), choice.get("finish_reason"))
+    fields = usage_of(table(body, "usage"), choice.get("finish_reason"))
     ids = _ids(choice)
     if ids is None:
         raise UntoldError("the server does not tell the ids of the tokens it made")
@@ -155,7 +155,7 @@ def _ids(choice: dict[str, Any]) -> list[int] | None:
     return ids
 
 
-def _usage(usage: dict[str, Any], reason: object) -> dict[str, Any]:
+def usage_of(usage: dict[str, Any], reason: object) -> dict[str, Any]:
     """The counts of a whole answer."""
     details = usage.get("prompt_tokens_details")
     if not isinstance(details, dict) or details.get("cached_tokens") is None:

@@ -22,7 +22,7 @@ from reproducer.statistics.comparison import Difference
 from reproducer.statistics.observations import Observations, Summary
 from reproducer.statistics.spread import spread
 
-_SHARES = frozenset({"found"})
+_SHARES = frozenset({"found", "found_first", "found_middle", "found_last"})
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,12 @@ from typing import Any, Protocol
 from reproducer.documents.receipts import RequestRecord
 from reproducer.errors import NotCheckedError
 from reproducer.qualify.answers import chatted
+from reproducer.qualify.chats import chat_streamed
 from reproducer.qualify.client import DEADLINE_S, Call, Exchange, ask, call, together
 from reproducer.qualify.prompts import text_sha256
 from reproducer.qualify.speech import NATIVE, Speech
+
+_USUAL_PROMPT = 8192
 
 
 class Serving(Protocol):
@@ -37,9 +40,13 @@ class Target:
     pid: int | None = None
     _model: str | None = None
 
-    def together(self, calls: Sequence[Call]) -> tuple[Exchange, ...]:
+    def patience(self, prompt_tokens: int) -> float:
+        """How long a request with so long a prompt may take: a prompt beyond the usual has its share more."""
+        return self.deadline_s * max(1.0, prompt_tokens / _USUAL_PROMPT)
+
+    def together(self, calls: Sequence[Call], *, deadline_s: float | None = None) -> tuple[Exchange, ...]:
         """Send calls at once and keep what comes back."""
-        exchanges = together(self.url, calls, deadline_s=self.deadline_s)
+        exchanges = together(self.url, calls, deadline_s=self.deadline_s if deadline_s is None else deadline_s)
         self.lost = self.lost or any(exchange.fault == "connection" for exchange in exchanges)
         return exchanges
 
@@ -77,15 +84,42 @@ class Target:
     def streamed(self, prompts: Sequence[Sequence[int]], output_tokens: int) -> tuple[RequestRecord, ...]:
         """Send streamed completions at once; times are relative to the first one sent."""
         calls = [self.completion(prompt, output_tokens, stream=True) for prompt in prompts]
-        exchanges = self.together(calls)
+        exchanges = self.together(calls, deadline_s=self.patience(sum(len(prompt) for prompt in prompts)))
         origin = min(exchange.sent_ns for exchange in exchanges)
         return tuple(self.speech.streamed(each, got, origin) for each, got in zip(calls, exchanges, strict=True))
 
     def likeliest(self, ids: Sequence[int], output_tokens: int, top: int, origin: int) -> RequestRecord:
         """One greedy completion with the `top` likeliest tokens of each output position."""
         each = self.completion(ids, output_tokens, stream=False, top=top)
-        (exchange,) = self.together([each])
+        (exchange,) = self.together([each], deadline_s=self.patience(len(ids)))
         return self.speech.whole(each, exchange, origin)
+
+    def context_tokens(self) -> int | None:
+        """How many tokens prompt and output may have together, as the server states it; None where it does not."""
+        answer = self.ask("/v1/models")
+        try:
+            stated = answer["data"][0]["max_model_len"]
+        except (TypeError, KeyError, IndexError):
+            return None
+        return stated if isinstance(stated, int) and not isinstance(stated, bool) and stated > 0 else None
+
+    def whole(self, ids: Sequence[int], output_tokens: int, origin: int) -> RequestRecord:
+        """One greedy completion that comes in one piece."""
+        return self.likeliest(ids, output_tokens, 0, origin)
+
+    def chat_streamed(self, text: str, output_tokens: int, *, deadline_s: float | None = None) -> RequestRecord:
+        """One greedy chat answer of at most so many tokens, token by token; times are relative to its sending."""
+        payload = {
+            "model": self.model(),
+            "messages": [{"role": "user", "content": text}],
+            "temperature": 0,
+            "max_tokens": output_tokens,
+            "stream": True,
+            "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+        }
+        each = call("/v1/chat/completions", payload, text_sha256(text))
+        (exchange,) = self.together([each], deadline_s=deadline_s)
+        return chat_streamed(each, exchange, exchange.sent_ns)
 
     def chat(self, text: str, output_tokens: int) -> tuple[RequestRecord, int]:
         """One greedy chat answer of at most so many tokens, and the total that the server counts for it."""

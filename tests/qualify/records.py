@@ -6,6 +6,7 @@ from typing import Any
 from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import Candidate, FidelityReference, ReferencePrompt, RequestRecord, Sample
 from reproducer.qualify.definitions import resolved
+from reproducer.qualify.haystack import haystack_sha256, planted
 from reproducer.qualify.measures.rules import prompt_seed
 from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
 
@@ -21,6 +22,10 @@ SMALL: Mapping[str, dict[str, Scalar]] = {
     "fidelity/1": {},
     "needle.short/1": {"prompt_tokens": 200, "depth": 0.5, "output_tokens": 24},
     "chat.smoke/1": {"output_tokens": 32},
+    "decode.single/2": {"prompt_tokens": 8, "output_tokens": 11},
+    "decode.concurrent/2": {"concurrency": 2, "prompt_tokens": 8, "output_tokens": 11, "start_spread_ms": 50},
+    "needle/1": {"prompt_tokens": 300, "output_tokens": 24},
+    "context.admission/1": {"reserve": 8},
 }
 
 
@@ -118,6 +123,40 @@ def _needle() -> Sample:
     return sample((answer,), sentences=14)
 
 
+def _decode_makespan() -> Sample:
+    return sample((tokens_request("decode.single/2", 0, 11),))
+
+
+def _decode_together() -> Sample:
+    measure = "decode.concurrent/2"
+    return sample((tokens_request(measure, 0, 11), tokens_request(measure, 1, 11, sent=20, first=480, gap=150)))
+
+
+def _three_needles() -> Sample:
+    """500 ms to the first token of eight, then 100 ms a token; 50 of 300 prompt tokens cached."""
+    of_text = prompt_seed(NONCE, "needle/1")
+    codes = ", ".join(fact.code for fact in planted(of_text))
+    answer = request(haystack_sha256(of_text, sentences=14, padding=3), 300, 8).model_copy(
+        update={"output_text": f"The codes are {codes}.", "output_ids": None, "cached_tokens": 50}
+    )
+    return sample((answer,), sentences=14, padding=3, template_tokens=55)
+
+
+def admission(limit: int = 40, reserved: int = 2) -> Sample:
+    """A context of 40 tokens: 41, 40 and 39 are refused, 38 is admitted, and the server answers afterwards."""
+    longest = token_prompt(prompt_seed(NONCE, "context.admission/1"), limit + 1)
+    admitted = limit - reserved
+    refused = [
+        request(ids_sha256(longest[:length]), 0, 1, sent=10 * number, first=1).model_copy(
+            update={"events": (), "output_tokens": 0, "output_ids": None, "error": "HTTP status 400: 'too long'"}
+        )
+        for number, length in enumerate(range(limit + 1, admitted, -1))
+    ]
+    taken = request(ids_sha256(longest[:admitted]), admitted, 1, sent=100)
+    alive = request(ids_sha256(longest[-16:]), 16, 1, sent=700)
+    return sample((*refused, taken, alive), context_tokens=limit, stated_tokens=limit)
+
+
 def _chat() -> Sample:
     answer = request(text_sha256(QUESTION), 37, 8).model_copy(
         update={"output_text": "It is Paris.", "output_ids": None, "finish_reason": "stop"}
@@ -139,6 +178,10 @@ GOOD: Mapping[str, Callable[[], Sample]] = {
     "fidelity/1": _fidelity,
     "needle.short/1": _needle,
     "chat.smoke/1": _chat,
+    "decode.single/2": _decode_makespan,
+    "decode.concurrent/2": _decode_together,
+    "needle/1": _three_needles,
+    "context.admission/1": admission,
 }
 
 

@@ -12,7 +12,7 @@ from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.validity import invalid_reason
-from tests.qualify.records import GOOD, MS, edited, parameters, reference, top
+from tests.qualify.records import GOOD, MS, admission, edited, parameters, reference, top
 from tests.qualify.servers import measure
 
 EXPECTED = {
@@ -36,6 +36,33 @@ EXPECTED = {
     "fidelity/1": {"agreement": 1.0, "agreement_worst": 1.0, "kl_mean": 0.0, "kl_worst": 0.0, "positions": 8.0},
     "needle.short/1": {"found": 1.0, "needle_tokens": 205.0},
     "chat.smoke/1": {"sensible": 1.0, "finished": 1.0, "usage_consistent": 1.0},
+    "decode.single/2": {"decode_rate": 10.0, "ttft_s": 0.5, "makespan_rate": 11 / 1.5, "makespan_s": 1.5},
+    "decode.concurrent/2": {
+        "request_rate": (10.0 + 10 / 1.5) / 2,
+        "aggregate_rate": 11.0,
+        "ttft_worst_s": 0.5,
+        "overlap": 1 / 1.5,
+        "makespan_s": 2.0,
+        "start_spread_s": 0.02,
+    },
+    "needle/1": {
+        "found": 1.0,
+        "found_first": 1.0,
+        "found_middle": 1.0,
+        "found_last": 1.0,
+        "needle_tokens": 300.0,
+        "prefill_rate": 500.0,
+        "ttft_s": 0.5,
+        "decode_rate": 10.0,
+    },
+    "context.admission/1": {
+        "context_tokens": 40.0,
+        "admitted_tokens": 38.0,
+        "reserved_tokens": 2.0,
+        "refused_cleanly": 1.0,
+        "never_truncated": 1.0,
+        "alive": 1.0,
+    },
 }
 
 
@@ -121,12 +148,48 @@ TAMPERED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
     ("chat.smoke/1", "sensible"): _said("No idea."),
     ("chat.smoke/1", "finished"): lambda good: edited(good, 0, finish_reason="length"),
     ("chat.smoke/1", "usage_consistent"): lambda good: edited(good, 0, prompt_tokens=38),
+    ("decode.single/2", "decode_rate"): _slower_end,
+    ("decode.single/2", "ttft_s"): _later,
+    ("decode.single/2", "makespan_rate"): _later,
+    ("decode.single/2", "makespan_s"): _later,
+    ("decode.concurrent/2", "request_rate"): _slower_end,
+    ("decode.concurrent/2", "aggregate_rate"): lambda good: _later(good, 1),
+    ("decode.concurrent/2", "ttft_worst_s"): lambda good: _later(good, 1),
+    ("decode.concurrent/2", "overlap"): lambda good: _later(good, 1),
+    ("decode.concurrent/2", "makespan_s"): lambda good: _later(good, 1),
+    ("decode.concurrent/2", "start_spread_s"): lambda good: edited(good, 1, sent_ns=30 * MS),
+    ("needle/1", "found"): _said("I do not know."),
+    ("needle/1", "found_first"): _said("I do not know."),
+    ("needle/1", "found_middle"): _said("I do not know."),
+    ("needle/1", "found_last"): _said("I do not know."),
+    ("needle/1", "prefill_rate"): lambda good: edited(good, 0, cached_tokens=0),
+    ("needle/1", "ttft_s"): _later,
+    ("needle/1", "decode_rate"): _slower_end,
+    ("context.admission/1", "context_tokens"): lambda _: admission(48),
+    ("context.admission/1", "admitted_tokens"): lambda _: admission(48),
+    ("context.admission/1", "reserved_tokens"): lambda _: admission(reserved=3),
+    ("context.admission/1", "refused_cleanly"): lambda good: edited(good, 3, error="HTTP status 500: 'oh'"),
+    ("context.admission/1", "never_truncated"): lambda good: edited(good, 3, prompt_tokens=37),
+    ("context.admission/1", "alive"): lambda good: edited(good, 4, error="HTTP status 503: 'gone'"),
+}
+# Values that the parameters fix: an edit of the raw sample makes it invalid.
+PINNED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
+    ("needle/1", "needle_tokens"): lambda good: edited(good, 0, prompt_tokens=301),
 }
 
 
 def test_the_tampering_below_covers_every_derived_value() -> None:
     """No derived value is without an edit that shows in it."""
-    assert set(TAMPERED) == {(name, value.name) for name, each in DEFINITIONS.items() for value in each.values}
+    assert {*TAMPERED, *PINNED} == {(name, value.name) for name, each in DEFINITIONS.items() for value in each.values}
+
+
+@pytest.mark.parametrize(("name", "value"), PINNED)
+def test_a_value_that_the_parameters_fix_is_invalid_when_edited(name: str, value: str) -> None:
+    """The raw record says another number than the one asked for: the sample counts for nothing."""
+    good = GOOD[name]()
+    changed = PINNED[name, value](good)
+    assert invalid_reason(name, parameters(name), changed, reference())
+    assert value not in values(name, changed)
 
 
 @pytest.mark.parametrize(("name", "value"), TAMPERED)
@@ -200,6 +263,58 @@ INVALID: dict[str, tuple[str, Callable[[Sample], Sample], str]] = {
     ),
     "needle too short": ("needle.short/1", lambda good: edited(good, 0, prompt_tokens=150), "about 200"),
     "another question": ("chat.smoke/1", lambda good: edited(good, 0, prompt_sha256="0" * 64), "not the measure's"),
+    "not together": (
+        "decode.concurrent/2",
+        lambda good: edited(good, 1, sent_ns=51 * MS),
+        "51.0 ms apart, together is 50 ms",
+    ),
+    "needles: a token more": ("needle/1", lambda good: edited(good, 0, prompt_tokens=301), "exactly 300 were asked"),
+    "needles: cached beyond the template": (
+        "needle/1",
+        lambda good: edited(good, 0, cached_tokens=56),
+        "not cold: 56 tokens were cached, the template has 55",
+    ),
+    "needles: another text": (
+        "needle/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "padding": 4}}),
+        "not the one of the nonce",
+    ),
+    "needles: a length beyond reason": (
+        "needle/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "sentences": 10**15}}),
+        "no length of a text",
+    ),
+    "needles: not streamed": ("needle/1", lambda good: edited(good, 0, events=((500 * MS, 8),)), "not streamed"),
+    "admission: another prompt": (
+        "context.admission/1",
+        lambda good: edited(good, 1, prompt_sha256="0" * 64),
+        "request 1: the prompt is not the one of the nonce",
+    ),
+    "admission: nobody answered": (
+        "context.admission/1",
+        lambda good: edited(good, 0, error="no whole answer within 300 s"),
+        "request 0: no whole answer",
+    ),
+    "admission: the server states another limit": (
+        "context.admission/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "stated_tokens": 64}}),
+        "states a context of 64 tokens, the limit was 40",
+    ),
+    "admission: a limit beyond reason": (
+        "context.admission/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "context_tokens": 10**15}}),
+        "no context length",
+    ),
+    "admission: given up too early": (
+        "context.admission/1",
+        lambda good: good.model_copy(update={"requests": (*good.requests[:3], good.requests[4])}),
+        "ended at a refusal",
+    ),
+    "admission: a longer one was admitted before": (
+        "context.admission/1",
+        lambda good: edited(good, 1, error=None, events=((11 * MS, 1),), output_tokens=1, prompt_tokens=40),
+        "was not refused, and a shorter one was sent",
+    ),
     "no log-probabilities": ("fidelity/1", lambda good: edited(good, 0, top_logprobs=None), "log-probabilities"),
 }
 

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from reproducer.qualify.measures.chat import ChatSmoke
-from reproducer.qualify.measures.decode import DecodeConcurrent, DecodeSingle
+from reproducer.qualify.measures.context import ContextAdmission
+from reproducer.qualify.measures.decode import DecodeConcurrent, DecodeSingle, DecodeSingleMakespan, DecodeTogether
 from reproducer.qualify.measures.fidelity import Fidelity
 from reproducer.qualify.measures.method import Method
-from reproducer.qualify.measures.needle import NeedleShort
+from reproducer.qualify.measures.needle import Needle, NeedleShort
 from reproducer.qualify.measures.prefill import PrefillCold
 from reproducer.qualify.measures.prefix import PrefixReuse, RestoreRestart
 
@@ -20,5 +21,9 @@ _ALL: tuple[Method, ...] = (
     Fidelity(),
     NeedleShort(),
     ChatSmoke(),
+    DecodeSingleMakespan(),
+    DecodeTogether(),
+    Needle(),
+    ContextAdmission(),
 )
 METHODS: Mapping[str, Method] = MappingProxyType({each.id: each for each in _ALL})

@@ -1,4 +1,4 @@
-"""`penny import`."""
+"""`penny import`: of a launch; of a result in `importing_results`."""
 
 import sys
 from pathlib import Path
@@ -30,8 +30,9 @@ def import_(
     words: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="SCRIPT | -- COMMAND...",
-            help="A shell script, a compose file or a systemd unit; or, behind `--`, a command line.",
+            metavar="SCRIPT | RESULT | -- COMMAND...",
+            help="A shell script, a compose file or a systemd unit; a result of another harness; or, behind `--`, a "
+            "command line.",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +42,13 @@ def import_(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The manifest to write; default: manifests/NAME.toml.", show_default=False),
+        typer.Option(
+            "--output",
+            "-o",
+            help="The manifest to write; default: manifests/NAME.toml. Of a result, the folder; default: "
+            "evidence/imported.",
+            show_default=False,
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option("--name", help="Name of the manifest.")] = None,
     service: Annotated[str | None, typer.Option("--service", help="The service of a compose file.")] = None,
@@ -69,13 +76,33 @@ def import_(
         Path | None, typer.Option("--arguments", metavar="FILE", help="What the engine takes (penny-arguments/1).")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a manifest and files that are there.")] = False,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="Which harness wrote the result (sglang, vllm, guidellm, aiperf, lm-eval, inspect); default: known by "
+            "its content.",
+        ),
+    ] = None,
+    lock: Annotated[
+        Path | None,
+        typer.Option("--lock", help="The lock that you say the server of the result ran.", show_default=False),
+    ] = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Write a manifest from a launch that exists: a script, a command line, a service."""
+    """Write a manifest from a launch that exists, or keep a result of another harness beside its original."""
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    of_launch = (command, name, service, pick, env, engine_version, requirements, checkpoint, python, arguments)
+    if (result := _result(words or [], form, lock, command)) is not None:
+        from reproducer.cli.importing_results import import_file
+
+        if force or any(each is not None for each in of_launch):
+            raise UsageError("a result takes --format, --lock and --output alone", where=str(result))
+        return import_file(front, result, form, output, lock)
     from reproducer.importing.launch import Asked
 
     variables = _variables(env)
@@ -91,7 +118,7 @@ def import_(
     path = output if output is not None else Path("manifests") / f"{placed.data['name']}.toml"
     _write(path, text, placed, force=force)
     _told(front, placed)
-    front.emit(
+    return front.emit(
         {
             "manifest": str(path),
             "unmapped": [vars(each) for each in placed.unmapped],
@@ -101,6 +128,22 @@ def import_(
         },
         _ended(path, placed),
     )
+
+
+def _result(words: list[str], form: str | None, lock: Path | None, command: str | None) -> Path | None:
+    """The result that is asked for; None where it is a launch.
+
+    Raises:
+        UsageError: an option of results for something else.
+    """
+    from reproducer.cli.importing_results import is_result
+
+    path = Path(words[0]) if len(words) == 1 and command is None else None
+    if path is not None and (form is not None or is_result(path)):
+        return path
+    if form is not None or lock is not None:
+        raise UsageError("--format and --lock are of results", todo="name one file that a harness wrote")
+    return None
 
 
 def _launch(

@@ -9,6 +9,7 @@ from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import Document
 from reproducer.documents.claims import Claim
 from reproducer.documents.environment import AdoptedEnvironment, Observation
+from reproducer.documents.imported import ImportedResult
 from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.receipts import BuildReceipt, BundleIndex, FidelityReference, LaunchReceipt, MeasureReceipt
@@ -28,6 +29,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "reference-1": FidelityReference,
     "bundle-1": BundleIndex,
     "claim-1": Claim,
+    "imported-1": ImportedResult,
     "verdict-1": Verdict,
 }
 

@@ -73,9 +73,14 @@ KNOWN: dict[Format, Known] = {
 
 @dataclass(frozen=True)
 class Mapped:
-    """What a file gave, and what of it has no place."""
+    """What a file gave, and what of it has no place.
+
+    Attributes:
+        suffix: what the name of such a file ends in.
+    """
 
     known: Known
+    suffix: Literal[".json", ".jsonl", ".eval"]
     harness_version: str
     file_version: str
     runs: tuple[ImportedRun, ...]
@@ -109,7 +114,9 @@ def map_result(data: bytes, chosen: Format | None, *, where: str) -> Mapped:
         runs = inspect_log.read_inspect(fields, (), ("samples",), where=where)
     else:
         runs = known.read(fields, len(documents), where=where)
-    return _checked(Mapped(known, harness_version, file_version, runs, fields), where=where)
+    return _checked(
+        Mapped(known, ".json" if single else ".jsonl", harness_version, file_version, runs, fields), where=where
+    )
 
 
 def _archive(data: bytes, *, where: str) -> Mapped:
@@ -122,7 +129,7 @@ def _archive(data: bytes, *, where: str) -> Mapped:
             fields.leave(name, why="a member of the archive that is not read; it stands in the original")
     harness_version, file_version = _versions(fields, known, (HEADER,), where=where)
     runs = inspect_log.read_inspect(fields, (HEADER,), (SUMMARIES,), where=where)
-    return _checked(Mapped(known, harness_version, file_version, runs, fields), where=where)
+    return _checked(Mapped(known, ".eval", harness_version, file_version, runs, fields), where=where)
 
 
 def _detected(documents: list[dict[str, Any]], chosen: Format | None, *, where: str) -> Format:

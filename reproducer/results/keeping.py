@@ -10,7 +10,6 @@ from reproducer.documents.imported import BoundLock, ImportedResult
 from reproducer.documents.toml import write_atomically
 from reproducer.errors import UsageError
 from reproducer.results.formats import Format, map_result
-from reproducer.results.log_archive import is_archive
 from reproducer.results.reading import read_original
 
 FOLDER = Path("evidence") / "imported"
@@ -54,7 +53,7 @@ def import_result(path: Path, *, chosen: Format | None = None, lock_digest: str 
         read_in=mapped.known.read_in,
         version_seen=None if unknown else mapped.harness_version == mapped.known.read_in,
         penny_version=__version__,
-        original=FileReference(path=f"original-{digest}{_suffix(data)}", sha256=digest, size=len(data)),
+        original=FileReference(path=f"original-{digest}{mapped.suffix}", sha256=digest, size=len(data)),
         lock=None if lock_digest is None else BoundLock(digest=lock_digest, by="importer"),
         runs=mapped.runs,
         unmapped=mapped.fields.unmapped(),
@@ -84,7 +83,3 @@ def keep(imported: Imported, folder: Path) -> tuple[Path, Path]:
             write_atomically(path, data)
     document, original = contents
     return document, original
-
-
-def _suffix(data: bytes) -> str:
-    return ".eval" if is_archive(data) else ".json"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from reproducer.documents.base import parse_json, shown
 from reproducer.documents.claims import is_claim
+from reproducer.documents.imported import is_imported
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_bytes, read_text, write_atomically
 from reproducer.errors import DriftError, InvalidDocumentError, SignatureError, UnsafeInputError
@@ -33,6 +34,13 @@ def parse_receipt(text: str, *, where: str) -> AnyReceipt:
             where=where,
             why="nobody measured it here, and nothing can be recomputed from it",
             todo="keep claims in evidence/claims, apart from receipts",
+        )
+    if is_imported(data):
+        raise InvalidDocumentError(
+            "is an imported result and no receipt",
+            where=where,
+            why="another harness measured it, and penny cannot vouch for it",
+            todo="keep imported results in evidence/imported, apart from receipts",
         )
     kind = data.get("kind") if isinstance(data, dict) else None
     model = RECEIPT_KINDS.get(kind) if isinstance(kind, str) else None

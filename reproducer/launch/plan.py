@@ -73,6 +73,7 @@ class Plan:
 
     Attributes:
         command: what the arguments are given to: the runtime's interpreter with a module, or a program of a component.
+        programs: the folder of the runtime's own programs, which an engine that compiles while it runs looks for (ninja).
         values: what fills each placeholder on this machine.
         arguments: the argument list with its placeholders, as a receipt may carry it.
         environment: the whole environment with its placeholders, as a receipt may carry it.
@@ -81,6 +82,7 @@ class Plan:
     engine: Engine
     launch: Launch
     command: tuple[str, ...]
+    programs: Path
     values: dict[str, str]
     arguments: tuple[str, ...]
     environment: dict[str, str]
@@ -95,6 +97,7 @@ class Plan:
         """The environment of the server: nothing of penny's own passes through."""
         return {
             **FIXED,
+            "PATH": _path(str(self.programs)),
             "HOME": str(private.home),
             "TMPDIR": str(private.temporary),
             **self.engine.environment(self.launch, values=self.values),
@@ -139,16 +142,23 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
     _check_place(store, pages)
     launch = store.launch
     names = {name: f"{{{name}}}" for name in values}
-    stated = {**FIXED, "HOME": "{private}", "TMPDIR": "{private}", **engine.environment(launch, values=names)}
+    own = {"PATH": _path("{runtime}/bin"), "HOME": "{private}", "TMPDIR": "{private}"}
+    stated = {**FIXED, **own, **engine.environment(launch, values=names)}
     return Plan(
         engine=engine,
         launch=launch,
         command=_command(launch, runtime, values),
+        programs=runtime.python.absolute().parent,
         values=values,
         arguments=tuple(engine.argument_list(launch, values=names)),
         environment=dict(sorted(stated.items())),
         checkpoint_config=_config(runtime.checkpoints.get("target")),
     )
+
+
+def _path(programs: str) -> str:
+    """Where the server looks for programs: the runtime's own, then the system's. No path with a colon can be named."""
+    return FIXED["PATH"] if ":" in programs else f"{programs}:{FIXED['PATH']}"
 
 
 def _command(launch: Launch, runtime: RuntimeLike, values: Mapping[str, str]) -> tuple[str, ...]:

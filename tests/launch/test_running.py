@@ -91,7 +91,7 @@ def test_scrubbed_environment(bench: "Bench", monkeypatch: pytest.MonkeyPatch) -
     assert environment == {
         "HOME": f"{private}/home",
         "LANG": "C.UTF-8",
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PATH": f"{bench.runtime.python.parent}:/usr/local/bin:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTHONSAFEPATH": "1",

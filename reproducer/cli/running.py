@@ -188,6 +188,10 @@ def qualify(
     kv: KvOption = None,
     port: PortOption = None,
     suite: Annotated[str | None, typer.Option("--suite", help="The suite; it must be the lock's.")] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option("--against", help="Another lock: both are measured in turn, and what differs is shown."),
+    ] = None,
     record_reference: Annotated[
         Path | None, typer.Option("--record-reference", help="Record what `fidelity` compares with, and stop.")
     ] = None,
@@ -203,6 +207,7 @@ def qualify(
     from functools import partial
 
     from reproducer.boots import Boots
+    from reproducer.cli.interleaving import qualify_against
     from reproducer.cli.show import measure_table
     from reproducer.documents.opened import open_lock
     from reproducer.identity.namespace import derive
@@ -216,6 +221,10 @@ def qualify(
     if suite is not None and suite != opened.lock.qualification.suite:
         raise UsageError(f"the lock has no suite {suite!r}", todo=f"its suite is {opened.lock.qualification.suite!r}")
     place = open_store(store)
+    if against is not None:
+        _refuse_beside_against(suite=suite, record=record_reference, python=python, folders=checkpoint)
+        qualify_against(front, opened, against, place, kv=kv or place.root / "kv", port=port, yes=yes, offline=offline)
+        return
     accepted = front.accepted(place, opened, yes=yes)
     runtime = runtime_of(front, opened, place, accepted, offline=offline, python=python, folders=checkpoint)
     ledger = ledger_of(place, opened)
@@ -234,6 +243,14 @@ def qualify(
     passed = all(receipt.status != "failed" for receipt in receipts)
     front.emit({"receipts": [str(path) for path in paths], "passed": passed}, measure_table(receipts))
     finish(Outcome.HOLDS if passed else Outcome.QUALIFICATION_FAILED)
+
+
+def _refuse_beside_against(**given: object) -> None:
+    """Options that are about one runtime alone have no place beside `--against`."""
+    for name, value in given.items():
+        if value is not None:
+            option = {"record": "--record-reference", "folders": "--checkpoint"}.get(name, f"--{name}")
+            raise UsageError(f"{option} is about one runtime, --against about two", todo="leave one of them out")
 
 
 def _record(front: Front, opened: "OpenedLock", boots: "Boots", path: Path) -> None:

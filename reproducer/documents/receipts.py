@@ -431,6 +431,20 @@ class Conditions(Part):
     capability: CapabilityConditions | None = None
 
 
+class Interleaved(Part):
+    """That two runtimes were measured in turn on one machine, and which of them this is.
+
+    Attributes:
+        arm: `A` boots first in the first place of the plan, `B` in the second, and so on in turn.
+        boots: the launch receipts of both, in the order in which the servers started.
+    """
+
+    arm: Literal["A", "B"]
+    other_lock: Sha256
+    other_build: Sha256
+    boots: tuple[Sha256, ...]
+
+
 class SampleFile(Part):
     """Raw samples in a file beside the receipt (`samples-SHA256.json.gz`), by what it holds unpacked."""
 
@@ -445,6 +459,7 @@ class MeasureReceipt(ReceiptBase):
         samples: all of them. Where they lie beside the receipt they are no part of the document, and stand here once
             its file was read.
         samples_beside: the file that holds them; None where they stand in the receipt.
+        interleaved: the other runtime that was measured in turn with this one; None where there was none.
         statistics: by which rules the derived values have their spread; None of receipts that have none.
     """
 
@@ -455,6 +470,7 @@ class MeasureReceipt(ReceiptBase):
     parameters: dict[ParameterName, Scalar]
     warmup: Size
     conditions: Conditions
+    interleaved: Interleaved | None = None
     reference_sha256: Sha256 | None = None
     samples: tuple[Sample, ...] = ()
     samples_beside: SampleFile | None = None

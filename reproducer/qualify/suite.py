@@ -97,7 +97,7 @@ def qualify(
         InvalidDocumentError: parameters or thresholds that a measure does not have.
         DriftError: the reference is not the file that the lock pins.
     """
-    run = _Run(opened, build_receipt, boot, reporter, deadline_s, settle_s)
+    run = Run(opened, build_receipt, boot, reporter, deadline_s, settle_s)
     with measuring_alone(reporter):
         cells = Cells.opened(workspace, Owner(lock_digest=opened.digest, build_receipt=build_receipt.digest), reporter)
         run.measure(cells)
@@ -108,7 +108,7 @@ def qualify(
 
 
 @dataclass
-class _Run:
+class Run:
     """One call of `qualify`."""
 
     opened: OpenedLock
@@ -151,20 +151,38 @@ class _Run:
         lacking = next((why for need in known.needs if (why := self.engine.lacks(need, launch))), "")
         return lacking or unaltered(self.opened.lock, alteration(measure))
 
+    @property
+    def whole(self) -> tuple[Step, ...]:
+        """The steps that give samples."""
+        return tuple(step for step in self.steps if step.after is None)
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The places of its boots in the plan."""
+        return tuple(sorted({step.slot for step in self.steps}))
+
     def measure(self, cells: Cells) -> None:
         """Take every step that is not finished yet."""
-        whole = [step for step in self.steps if step.after is None]
+        finished = self.finished(cells)
+        with self.reporter.task("measuring", len(self.whole), "samples") as task:
+            task.advance(sum(step in finished for step in self.whole))
+            for slot in self.slots:
+                self.take(slot, cells, finished, task)
+
+    def finished(self, cells: Cells) -> set[Step]:
+        """The steps that an interrupted run left."""
         finished = {step for step in self.steps if cells.load(step) is not None}
-        reused = sum(step in finished for step in whole)
-        if reused:
-            self.reporter.note(f"{reused} of {len(whole)} samples are there from the interrupted run")
-        with self.reporter.task("measuring", len(whole), "samples") as task:
-            task.advance(reused)
-            for launching in sorted({step.launching for step in self.steps}):
-                steps = [step for step in self.steps if step.launching == launching and self._is_open(step, finished)]
-                steps = [step for step in steps if step.position not in self.skipped]
-                if steps:
-                    self._one_boot(launching, steps, cells, task)
+        if reused := sum(step in finished for step in self.whole):
+            self.reporter.note(f"{reused} of {len(self.whole)} samples are there from the interrupted run")
+        return finished
+
+    def take(self, slot: int, cells: Cells, finished: set[Step], task: Task) -> None:
+        """Take the open steps of one place in the plan: one boot of the lock, and those that differ from it."""
+        for launching in sorted({step.launching for step in self.steps if step.slot == slot}):
+            steps = [step for step in self.steps if step.launching == launching and self._is_open(step, finished)]
+            steps = [step for step in steps if step.position not in self.skipped]
+            if steps:
+                self._one_boot(launching, steps, cells, task)
 
     @staticmethod
     def _is_open(step: Step, finished: set[Step]) -> bool:

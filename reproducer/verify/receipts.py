@@ -9,6 +9,7 @@ from reproducer.verify.bindings import binding_checks
 from reproducer.verify.configuration import configuration_checks
 from reproducer.verify.evidence import sort, unknown
 from reproducer.verify.hardware import hardware_checks
+from reproducer.verify.interleaved import interleaved_checks
 from reproducer.verify.numbers import number_checks
 from reproducer.verify.rebuild import rebuild_checks
 
@@ -31,5 +32,6 @@ def verify_receipts(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> tuple
         *rebuild_checks(evidence),
         *configuration_checks(evidence),
         *hardware_checks(evidence),
+        *interleaved_checks(evidence),
         *number_checks(evidence),
     )

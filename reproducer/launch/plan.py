@@ -73,7 +73,7 @@ class Plan:
 
     Attributes:
         command: what the arguments are given to: the runtime's interpreter with a module, or a program of a component.
-        programs: the folder of the runtime's own programs, which an engine that compiles while it runs looks for (ninja).
+        programs: the folder of the runtime's own programs: an engine that compiles while it runs looks for ninja.
         values: what fills each placeholder on this machine.
         arguments: the argument list with its placeholders, as a receipt may carry it.
         environment: the whole environment with its placeholders, as a receipt may carry it.

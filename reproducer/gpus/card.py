@@ -25,6 +25,7 @@ class Card:
     Attributes:
         name: as the driver says it.
         memory_bytes: all of it.
+        memory_used_bytes: what of it is in use right now; None where the driver's library was not asked.
         compute_capability: such as `9.0`.
         power_requested_w: the limit that was set.
         power_enforced_w: the limit that holds, after every other one.
@@ -45,6 +46,7 @@ class Card:
     reasons: tuple[str, ...] | None
     clock_sm_mhz: float | None = None
     clock_memory_mhz: float | None = None
+    memory_used_bytes: int | None = None
     temperature_c: float | None = None
     power_w: float | None = None
     utilisation_percent: float | None = None

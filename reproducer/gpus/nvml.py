@@ -73,6 +73,7 @@ def _card(library: Any, handle: ctypes.c_void_p, driver: str | None) -> Card:
         name=_text(partial(library.nvmlDeviceGetName, handle)) or "unknown",
         driver=driver,
         memory_bytes=int(memory.total) if sized else None,
+        memory_used_bytes=int(memory.used) if sized else None,
         compute_capability=f"{major.value}.{minor.value}" if capable else None,
         power_requested_w=None if requested is None else requested / 1000,
         power_enforced_w=None if enforced is None else enforced / 1000,

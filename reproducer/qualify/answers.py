@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from reproducer.documents.receipts import Candidate, RequestRecord
+from reproducer.documents.receipts import Candidate, RequestRecord, Speculated
 from reproducer.qualify.client import Call, Exchange
 from reproducer.qualify.exchanges import (
     MalformedError,
@@ -132,7 +132,26 @@ def _meta(meta: dict[str, Any]) -> dict[str, Any]:
         "cached_tokens": counted(meta, "cached_tokens"),
         "cached_by_tier": {tier: counted(tiers, tier) for tier in _TIERS if tier in tiers},
         "finish_reason": reason_of(reason.get("type") if isinstance(reason, dict) else reason),
+        "speculation": _speculated(meta) if "spec_verify_ct" in meta else None,
     }
+
+
+def _speculated(meta: dict[str, Any]) -> Speculated:
+    """What SGLang counts of a request's drafted tokens."""
+    shares = [meta.get(name) for name in ("spec_accept_length", "spec_accept_rate")]
+    if not all(isinstance(each, int | float) and math.isfinite(each) for each in shares):
+        raise MalformedError("spec_accept_length and spec_accept_rate are not both numbers")
+    rows = meta.get("spec_accept_histogram")
+    if rows is not None and not isinstance(rows, list):
+        raise MalformedError("spec_accept_histogram is not a list")
+    return Speculated(
+        verify_steps=counted(meta, "spec_verify_ct"),
+        accepted_tokens=counted(meta, "spec_accept_token_num"),
+        drafted_tokens=counted(meta, "spec_draft_token_num"),
+        accept_length=float(shares[0] or 0),
+        accept_rate=float(shares[1] or 0),
+        accepted_in_steps=None if rows is None else tuple(counted({"steps": each}, "steps") for each in rows),
+    )
 
 
 def _top(positions: Any) -> tuple[tuple[Candidate, ...], ...]:

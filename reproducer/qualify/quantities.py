@@ -89,6 +89,13 @@ class RestoredPrefixRate(_Rate):
 
 
 @dataclass(frozen=True)
+class AggregateRestoredRate(_Rate):
+    """Prompt tokens of all requests released together that came from storage, over the time to the last first token."""
+
+    kind: ClassVar[ValueKind] = "aggregate restored-prefix rate"
+
+
+@dataclass(frozen=True)
 class Duration(Quantity):
     """A time in seconds."""
 

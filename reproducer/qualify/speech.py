@@ -7,14 +7,22 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import RequestRecord
 from reproducer.engines.interface import Speech as Name
 from reproducer.qualify.answers import generated, generated_whole
 from reproducer.qualify.client import Call, Exchange, call
 from reproducer.qualify.completions import completed, completed_whole
+from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.prompts import ids_sha256
 
 Model = Callable[[], str]
+_SPECULATIVE = (
+    "speculative_algorithm",
+    "speculative_num_draft_tokens",
+    "speculative_num_steps",
+    "speculative_eagle_topk",
+)
 
 
 class Speech(ABC):
@@ -44,6 +52,18 @@ class Speech(ABC):
         """What `/tokenize` is asked for the ids of a text without added special tokens."""
         return {"prompt": text, "add_special_tokens": False}
 
+    def speculating(self, ask: Callable[[str], Any]) -> dict[str, Scalar]:
+        """What the server says of how it speculates, under the names of its effective values.
+
+        Args:
+            ask: gives the JSON that an endpoint answers, None where it does not exist.
+
+        Raises:
+            UntoldError: the protocol has no word for it.
+        """
+        del ask
+        raise UntoldError("the protocol does not tell how many tokens are drafted")
+
 
 class _Native(Speech):
     """SGLang's `/generate`."""
@@ -57,6 +77,16 @@ class _Native(Speech):
         if top:
             payload |= {"return_logprob": True, "top_logprobs_num": top}
         return call("/generate", payload, ids_sha256(ids))
+
+    def speculating(self, ask: Callable[[str], Any]) -> dict[str, Scalar]:
+        info = ask("/server_info")
+        if not isinstance(info, dict):
+            raise UntoldError("the server has no /server_info")
+        found = {name: info.get(name) for name in _SPECULATIVE}
+        states = info.get("internal_states")
+        first = states[0] if isinstance(states, list) and states and isinstance(states[0], dict) else {}
+        found["server_accept_length"] = first.get("avg_spec_accept_length")
+        return {name: value for name, value in found.items() if isinstance(value, str | int | float)}
 
     def streamed(self, each: Call, exchange: Exchange, origin: int) -> RequestRecord:
         return generated(each, exchange, origin)

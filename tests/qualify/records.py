@@ -4,10 +4,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import Candidate, FidelityReference, ReferencePrompt, RequestRecord, Sample
+from reproducer.documents.receipts import (
+    Candidate,
+    FidelityReference,
+    Reading,
+    ReferencePrompt,
+    RequestRecord,
+    Sample,
+    Speculated,
+)
 from reproducer.qualify.definitions import resolved
 from reproducer.qualify.haystack import haystack_sha256, planted
 from reproducer.qualify.measures.rules import prompt_seed
+from reproducer.qualify.measures.soak import rounds
 from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
 
 MS = 1_000_000
@@ -26,6 +35,19 @@ SMALL: Mapping[str, dict[str, Scalar]] = {
     "decode.concurrent/2": {"concurrency": 2, "prompt_tokens": 8, "output_tokens": 11, "start_spread_ms": 50},
     "needle/1": {"prompt_tokens": 300, "output_tokens": 24},
     "context.admission/1": {"reserve": 8},
+    "restore.concurrent/1": {"concurrency": 2, "prompt_tokens": 100, "output_tokens": 3},
+    "namespace.flip/1": {"prompt_tokens": 100, "output_tokens": 3, "page_size": 32},
+    "determinism/1": {"concurrency": 2, "prompt_tokens": 40, "output_tokens": 4},
+    "speculation/1": {"output_tokens": 4},
+    "soak/1": {
+        "minutes": 0.05,
+        "long": 1,
+        "short": 1,
+        "long_prompt_tokens": 40,
+        "long_output_tokens": 4,
+        "short_prompt_tokens": 16,
+        "short_output_tokens": 2,
+    },
 }
 
 
@@ -157,6 +179,82 @@ def admission(limit: int = 40, reserved: int = 2) -> Sample:
     return sample((*refused, taken, alive), context_tokens=limit, stated_tokens=limit)
 
 
+def _stored(good: RequestRecord, tokens: int) -> RequestRecord:
+    """A request of which so many tokens came from storage."""
+    tiers = {"device": 0, "host": 0, "storage": tokens}
+    return good.model_copy(update={"cached_tokens": tokens, "cached_by_tier": tiers})
+
+
+def _restore_concurrent() -> Sample:
+    """Two prompts: 500 ms cold; 240 ms and 480 ms from storage, 96 and 80 tokens."""
+    measure = "restore.concurrent/1"
+    written = [tokens_request(measure, place, 3) for place in range(2)]
+    restored = [
+        _stored(tokens_request(measure, place, 3, first=first), tokens)
+        for place, first, tokens in ((0, 240, 96), (1, 480, 80))
+    ]
+    return sample((*written, *restored), written_boot="a" * 64)
+
+
+def _flip() -> Sample:
+    """Written and hit in memory in one boot, cold in the next, from storage in the last."""
+    measure = "namespace.flip/1"
+    cold, flipped = (tokens_request(measure, 0, 3) for _ in range(2))
+    warm = tokens_request(measure, 0, 3, first=50).model_copy(
+        update={"cached_tokens": 96, "cached_by_tier": {"device": 96}}
+    )
+    back = _stored(tokens_request(measure, 0, 3, first=240), 96)
+    return sample((cold, warm, flipped, back), written_boot="a" * 64, flipped_boot="c" * 64)
+
+
+def _determinism() -> Sample:
+    """Two prompts; in the batch the second one says something else from its third token on."""
+    measure = "determinism/1"
+    alone = [tokens_request(measure, place, 4) for place in range(2)]
+    cached = [each.model_copy(update={"cached_tokens": 32, "cached_by_tier": {"device": 32}}) for each in alone]
+    return sample((*alone, *cached, cached[0], cached[1].model_copy(update={"output_ids": (0, 1, 8, 9)})))
+
+
+def speculated(steps: int = 2, accepted: int = 1, drafted: int = 6, output: int = 4) -> Speculated:
+    """Counts of a request as the engine works them out; one step accepts all of them."""
+    return Speculated(
+        verify_steps=steps,
+        accepted_tokens=accepted,
+        drafted_tokens=drafted,
+        accept_length=output / steps,
+        accept_rate=accepted / drafted,
+        accepted_in_steps=(steps - 1, *(0 for _ in range(accepted - 1)), 1) if accepted else (steps,),
+    )
+
+
+def _speculation() -> Sample:
+    """Two prompts of the reference, three tokens drafted ahead in each of two steps, one of them right."""
+    requests = tuple(each.model_copy(update={"speculation": speculated()}) for each in _fidelity().requests)
+    requests = tuple(each.model_copy(update={"top_logprobs": None}) for each in requests)
+    facts: dict[str, Scalar] = {"speculative_num_draft_tokens": 4, "server_accept_length": 1.5}
+    return sample(requests, **facts)
+
+
+def soaked(ends: tuple[int, ...] = (500, 1000, 1500, 2000, 2500, 3000)) -> Sample:
+    """Rounds of one long and one short request, each begun where the one before ended; more is held after each."""
+    measure = "soak/1"
+    requests: list[RequestRecord] = []
+    for begun, end, planned in zip(
+        (0, *ends), ends, rounds(parameters(measure), prompt_seed(NONCE, measure)), strict=False
+    ):
+        for prompt, output in planned:
+            each = request(ids_sha256(prompt), len(prompt), output, sent=begun)
+            update = {"events": ((end * MS, output),), "finished_ns": end * MS, "output_ids": None}
+            requests.append(each.model_copy(update=update))
+    readings = tuple(
+        Reading(
+            at_ns=at * MS, resident_bytes=(100 + place) << 20, open_files=10 + place, gpu_bytes=(100 + 2 * place) << 20
+        )
+        for place, at in enumerate((0, *ends))
+    )
+    return sample(tuple(requests)).model_copy(update={"readings": readings})
+
+
 def _chat() -> Sample:
     answer = request(text_sha256(QUESTION), 37, 8).model_copy(
         update={"output_text": "It is Paris.", "output_ids": None, "finish_reason": "stop"}
@@ -182,6 +280,11 @@ GOOD: Mapping[str, Callable[[], Sample]] = {
     "decode.concurrent/2": _decode_together,
     "needle/1": _three_needles,
     "context.admission/1": admission,
+    "restore.concurrent/1": _restore_concurrent,
+    "namespace.flip/1": _flip,
+    "determinism/1": _determinism,
+    "speculation/1": _speculation,
+    "soak/1": soaked,
 }
 
 

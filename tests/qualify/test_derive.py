@@ -12,7 +12,7 @@ from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.validity import invalid_reason
-from tests.qualify.records import GOOD, MS, admission, edited, parameters, reference, top
+from tests.qualify.records import GOOD, MS, admission, edited, parameters, reference, soaked, speculated, top
 from tests.qualify.servers import measure
 
 EXPECTED = {
@@ -36,6 +36,60 @@ EXPECTED = {
     "fidelity/1": {"agreement": 1.0, "agreement_worst": 1.0, "kl_mean": 0.0, "kl_worst": 0.0, "positions": 8.0},
     "needle.short/1": {"found": 1.0, "needle_tokens": 205.0},
     "chat.smoke/1": {"sensible": 1.0, "finished": 1.0, "usage_consistent": 1.0},
+    "restore.concurrent/1": {
+        "storage_tokens": 88.0,
+        "storage_tokens_least": 80.0,
+        "restored_rate": (96 / 0.24 + 80 / 0.48) / 2,
+        "aggregate_restored_rate": 176 / 0.48,
+        "restore_median_s": 0.36,
+        "restore_worst_s": 0.48,
+        "cold_worst_s": 0.5,
+        "agreement": 1.0,
+        "same_outputs": 1.0,
+    },
+    "namespace.flip/1": {
+        "hit_tokens_before": 96.0,
+        "missed_tokens": 100.0,
+        "hit_tokens_after": 96.0,
+        "hits_again": 1.0,
+        "restore_s": 0.24,
+        "cold_s": 0.5,
+        "agreement_between": 1.0,
+        "same_output": 1.0,
+    },
+    "determinism/1": {
+        "agreement_alone_cached": 1.0,
+        "first_difference_alone_cached": 4.0,
+        "agreement_cached_batch": 6 / 8,
+        "first_difference_cached_batch": 2.0,
+        "agreement_alone_batch": 6 / 8,
+        "first_difference_alone_batch": 2.0,
+        "identical": 0.0,
+        "overlap": 1.0,
+    },
+    "speculation/1": {
+        "accept_length": 1.5,
+        "accept_rate": 1 / 6,
+        "verify_steps": 4.0,
+        "accepted_tokens": 2.0,
+        "drafted_tokens": 12.0,
+        "scheduled_tokens": 12.0,
+        "ran_as_said": 1.0,
+        "server_accept_length": 1.5,
+        "agreement": 1.0,
+        "same_output": 1.0,
+    },
+    "soak/1": {
+        "requests": 12.0,
+        "errors": 0.0,
+        "rate_first": 12.0,
+        "rate_last": 12.0,
+        "kept_rate": 1.0,
+        "request_worst_s": 0.5,
+        "resident_slope": 120.0,
+        "gpu_slope": 240.0,
+        "open_files_growth": 2.5,
+    },
     "decode.single/2": {"decode_rate": 10.0, "ttft_s": 0.5, "makespan_rate": 11 / 1.5, "makespan_s": 1.5},
     "decode.concurrent/2": {
         "request_rate": (10.0 + 10 / 1.5) / 2,
@@ -106,6 +160,17 @@ def _output(good: Sample) -> Sample:
     return edited(good, len(good.requests) - 1, output_ids=(*ids[:-1], 999))
 
 
+def _from_storage(good: Sample, request: int, tokens: int) -> Sample:
+    return edited(good, request, cached_tokens=tokens, cached_by_tier={"storage": tokens})
+
+
+def _held(good: Sample, **last: int) -> Sample:
+    """More than there was in the last two readings."""
+    before = good.readings or ()
+    later = [each.model_copy(update=last) for each in before[-2:]]
+    return good.model_copy(update={"readings": (*before[:-2], *later)})
+
+
 def _diverging(good: Sample) -> Sample:
     """The second request leaves the reference at its second token."""
     return edited(good, 1, output_ids=(10, 99, 30, 40))
@@ -148,6 +213,52 @@ TAMPERED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
     ("chat.smoke/1", "sensible"): _said("No idea."),
     ("chat.smoke/1", "finished"): lambda good: edited(good, 0, finish_reason="length"),
     ("chat.smoke/1", "usage_consistent"): lambda good: edited(good, 0, prompt_tokens=38),
+    ("restore.concurrent/1", "storage_tokens"): lambda good: _from_storage(good, 2, 64),
+    ("restore.concurrent/1", "storage_tokens_least"): lambda good: _from_storage(good, 2, 64),
+    ("restore.concurrent/1", "restored_rate"): lambda good: _later(good, 2),
+    ("restore.concurrent/1", "aggregate_restored_rate"): lambda good: _later(good, 3),
+    ("restore.concurrent/1", "restore_median_s"): lambda good: _later(good, 2),
+    ("restore.concurrent/1", "restore_worst_s"): lambda good: _later(good, 3),
+    ("restore.concurrent/1", "cold_worst_s"): _later,
+    ("restore.concurrent/1", "agreement"): _output,
+    ("restore.concurrent/1", "same_outputs"): _output,
+    ("namespace.flip/1", "hit_tokens_before"): lambda good: edited(good, 1, cached_tokens=0, cached_by_tier={}),
+    ("namespace.flip/1", "missed_tokens"): lambda good: edited(good, 2, cached_tokens=4),
+    ("namespace.flip/1", "hit_tokens_after"): lambda good: _from_storage(good, 3, 64),
+    ("namespace.flip/1", "hits_again"): lambda good: _from_storage(good, 3, 0),
+    ("namespace.flip/1", "restore_s"): lambda good: _later(good, 3),
+    ("namespace.flip/1", "cold_s"): _later,
+    ("namespace.flip/1", "agreement_between"): lambda good: edited(good, 2, output_ids=(0, 9, 2)),
+    ("namespace.flip/1", "same_output"): _output,
+    ("determinism/1", "agreement_alone_cached"): lambda good: edited(good, 2, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "first_difference_alone_cached"): lambda good: edited(good, 2, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "agreement_cached_batch"): lambda good: edited(good, 4, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "first_difference_cached_batch"): lambda good: edited(good, 4, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "agreement_alone_batch"): lambda good: edited(good, 4, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "first_difference_alone_batch"): lambda good: edited(good, 4, output_ids=(0, 9, 2, 3)),
+    ("determinism/1", "identical"): lambda good: edited(good, 5, output_ids=(0, 1, 2, 3)),
+    ("determinism/1", "overlap"): lambda good: _later(good, 5),
+    ("speculation/1", "accept_length"): lambda good: edited(good, 0, speculation=speculated(1, 2, 3)),
+    ("speculation/1", "accept_rate"): lambda good: edited(good, 0, speculation=speculated(1, 2, 3)),
+    ("speculation/1", "verify_steps"): lambda good: edited(good, 0, speculation=speculated(3, 0, 9)),
+    ("speculation/1", "accepted_tokens"): lambda good: edited(good, 0, speculation=speculated(3, 0, 9)),
+    ("speculation/1", "drafted_tokens"): lambda good: edited(good, 0, speculation=speculated(2, 1, 4)),
+    ("speculation/1", "scheduled_tokens"): lambda good: edited(good, 0, speculation=speculated(3, 0, 9)),
+    ("speculation/1", "ran_as_said"): lambda good: edited(good, 0, speculation=speculated(2, 1, 4)),
+    ("speculation/1", "server_accept_length"): lambda good: good.model_copy(
+        update={"facts": {**good.facts, "server_accept_length": 2.0}}
+    ),
+    ("speculation/1", "agreement"): lambda good: edited(good, 0, output_ids=(10, 99, 30, 40)),
+    ("speculation/1", "same_output"): lambda good: edited(good, 0, output_ids=(10, 99, 30, 40)),
+    ("soak/1", "requests"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3000, 3500)),
+    ("soak/1", "errors"): lambda good: edited(good, 0, error="HTTP status 500: 'no'", output_tokens=0, events=()),
+    ("soak/1", "rate_first"): lambda _: soaked((900, 1400, 1900, 2400, 2900, 3400)),
+    ("soak/1", "rate_last"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3400)),
+    ("soak/1", "kept_rate"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3400)),
+    ("soak/1", "request_worst_s"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3400)),
+    ("soak/1", "resident_slope"): lambda good: _held(good, resident_bytes=900 << 20),
+    ("soak/1", "gpu_slope"): lambda good: _held(good, gpu_bytes=900 << 20),
+    ("soak/1", "open_files_growth"): lambda good: _held(good, open_files=90),
     ("decode.single/2", "decode_rate"): _slower_end,
     ("decode.single/2", "ttft_s"): _later,
     ("decode.single/2", "makespan_rate"): _later,
@@ -314,6 +425,116 @@ INVALID: dict[str, tuple[str, Callable[[Sample], Sample], str]] = {
         "context.admission/1",
         lambda good: edited(good, 1, error=None, events=((11 * MS, 1),), output_tokens=1, prompt_tokens=40),
         "was not refused, and a shorter one was sent",
+    ),
+    "restored from memory": (
+        "restore.concurrent/1",
+        lambda good: edited(good, 3, cached_by_tier={"device": 80}),
+        "80 tokens came from memory",
+    ),
+    "written warm": ("restore.concurrent/1", lambda good: edited(good, 1, cached_tokens=16), "was not cold"),
+    "restored in the boot of the write": (
+        "restore.concurrent/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "written_boot": good.boot}}),
+        "in one boot",
+    ),
+    "one prompt restored for another": (
+        "restore.concurrent/1",
+        lambda good: good.model_copy(update={"requests": (*good.requests[:2], good.requests[3], good.requests[2])}),
+        "not the one of the nonce",
+    ),
+    "pages found under another page size": (
+        "namespace.flip/1",
+        lambda good: _from_storage(good, 2, 96),
+        "96 tokens were found under another page size",
+    ),
+    "never flipped": (
+        "namespace.flip/1",
+        lambda good: good.model_copy(update={"facts": {**good.facts, "flipped_boot": good.facts["written_boot"]}}),
+        "in one boot",
+    ),
+    "flipped and never went back": (
+        "namespace.flip/1",
+        lambda good: good.model_copy(update={"boot": good.facts["flipped_boot"]}),
+        "in one boot",
+    ),
+    "back in memory": (
+        "namespace.flip/1",
+        lambda good: edited(good, 3, cached_by_tier={"host": 96}),
+        "96 tokens came from memory",
+    ),
+    "no prefix was cached": (
+        "determinism/1",
+        lambda good: edited(good, 2, cached_tokens=0, cached_by_tier={}),
+        "no token of it was cached",
+    ),
+    "the batch had another cache": (
+        "determinism/1",
+        lambda good: edited(good, 4, cached_tokens=16, cached_by_tier={"device": 16}),
+        "32 tokens cached alone, 16 in the batch",
+    ),
+    "one after the other is no batch": (
+        "determinism/1",
+        lambda good: _later(_later(_later(_later(good, 5), 5), 5), 5),
+        "never all being answered at once",
+    ),
+    "no draft is counted": ("speculation/1", lambda good: edited(good, 1, speculation=None), "counts no drafted"),
+    "more tokens than steps can give": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated(1, 1, 3)),
+        "4 output tokens do not follow from 1 steps that accepted 1",
+    ),
+    "more steps than tokens": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated(8, 1, 24)),
+        "4 output tokens do not follow from 8 steps",
+    ),
+    "a rate that the counts do not give": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated().model_copy(update={"accept_rate": 0.9})),
+        "accept rate 0.9, its counts give 0.166667",
+    ),
+    "a length that the counts do not give": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated().model_copy(update={"accept_length": 3.5})),
+        "accept length 3.5, its counts give 2",
+    ),
+    "steps that do not add up": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated().model_copy(update={"accepted_in_steps": (2, 1)})),
+        "do not add up",
+    ),
+    "more accepted than drafted": (
+        "speculation/1",
+        lambda good: edited(good, 0, speculation=speculated(1, 2, 1)),
+        "2 tokens were accepted of 1 drafted",
+    ),
+    "a draft of unknown length": (
+        "speculation/1",
+        lambda good: good.model_copy(update={"facts": {"nonce": "0"}}),
+        "how many tokens it drafts",
+    ),
+    "a soak that ended early": ("soak/1", lambda _: soaked((500, 1000, 1500, 2000)), "ended after 2.0 s, 3 s were"),
+    "a soak of one long round": ("soak/1", lambda _: soaked((3000,)), "no round began"),
+    "a round left out": (
+        "soak/1",
+        lambda good: good.model_copy(update={"requests": (*good.requests[:2], *good.requests[4:])}),
+        "not the one of the nonce",
+    ),
+    "a request left out": (
+        "soak/1",
+        lambda good: good.model_copy(update={"requests": good.requests[:-1]}),
+        "11 requests are no rounds of 2",
+    ),
+    "rounds that overlap": ("soak/1", lambda good: edited(good, 2, sent_ns=400 * MS), "before the round before it"),
+    "a short answer": (
+        "soak/1",
+        lambda good: edited(good, 0, events=((500 * MS, 1),), output_tokens=1),
+        "1 output tokens instead of",
+    ),
+    "readings out of order": (
+        "soak/1",
+        lambda good: good.model_copy(update={"readings": (good.readings or ())[::-1]}),
+        "the times of its readings",
     ),
     "no log-probabilities": ("fidelity/1", lambda good: edited(good, 0, top_logprobs=None), "log-probabilities"),
 }

@@ -6,11 +6,15 @@ from types import MappingProxyType
 from reproducer.qualify.measures.chat import ChatSmoke
 from reproducer.qualify.measures.context import ContextAdmission
 from reproducer.qualify.measures.decode import DecodeConcurrent, DecodeSingle, DecodeSingleMakespan, DecodeTogether
+from reproducer.qualify.measures.determinism import Determinism
 from reproducer.qualify.measures.fidelity import Fidelity
 from reproducer.qualify.measures.method import Method
 from reproducer.qualify.measures.needle import Needle, NeedleShort
 from reproducer.qualify.measures.prefill import PrefillCold
 from reproducer.qualify.measures.prefix import PrefixReuse, RestoreRestart
+from reproducer.qualify.measures.restoring import NamespaceFlip, RestoreConcurrent
+from reproducer.qualify.measures.soak import Soak
+from reproducer.qualify.measures.speculation import Speculation
 
 _ALL: tuple[Method, ...] = (
     DecodeSingle(),
@@ -18,6 +22,11 @@ _ALL: tuple[Method, ...] = (
     PrefillCold(),
     PrefixReuse(),
     RestoreRestart(),
+    RestoreConcurrent(),
+    NamespaceFlip(),
+    Determinism(),
+    Speculation(),
+    Soak(),
     Fidelity(),
     NeedleShort(),
     ChatSmoke(),

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import RequestRecord, Sample
+from reproducer.qualify.divergence import matched
 from reproducer.qualify.measures.method import Faults, Parameters
 from reproducer.qualify.prompts import ids_sha256, token_prompt
-from reproducer.qualify.quantities import CompletedRequestRate
+from reproducer.qualify.quantities import Agreement, CompletedRequestRate
 
 
 def number(values: Mapping[str, Scalar], name: str) -> float:
@@ -38,14 +39,32 @@ def prompts(parameters: Parameters, measure: str, nonce: str, count: int = 1) ->
 
 
 def requests_as_asked(
-    parameters: Parameters, sample: Sample, measure: str, *, requests: int, output: int, one_prompt: bool = False
+    parameters: Parameters,
+    sample: Sample,
+    measure: str,
+    *,
+    requests: int,
+    output: int,
+    one_prompt: bool = False,
+    in_turn: int | None = None,
 ) -> Faults:
-    """As many requests as asked for, each with the prompt of the nonce and an output of the length asked for."""
+    """As many requests as asked for, each with the prompt of the nonce and an output of the length asked for.
+
+    Args:
+        parameters: of the measure.
+        sample: what was taken.
+        measure: whose prompts they are.
+        requests: how many there must be.
+        output: how many tokens each must give.
+        one_prompt: whether all have the first prompt.
+        in_turn: after how many requests the prompts begin again; None where they do not.
+    """
+    again = 1 if one_prompt else in_turn or max(requests, 1)
     if len(sample.requests) != requests:
         yield f"{len(sample.requests)} requests instead of {requests}"
     length = whole(parameters, "prompt_tokens")
     for position, request in enumerate(sample.requests):
-        prompt = token_prompt(seed(sample, measure, 0 if one_prompt else position), length)
+        prompt = token_prompt(seed(sample, measure, position % again), length)
         if request.prompt_sha256 != ids_sha256(prompt):
             yield f"request {position}: the prompt is not the one of the nonce"
         if request.prompt_tokens != length:
@@ -76,3 +95,22 @@ def decoding(request: RequestRecord) -> CompletedRequestRate | None:
     """The tokens after the first chunk over the time after the first chunk."""
     (begun, first), (ended, last) = request.events[0], request.events[-1]
     return CompletedRequestRate.over(last - first, ended - begun)
+
+
+def agreeing(pairs: Iterable[tuple[RequestRecord, RequestRecord]]) -> Agreement | None:
+    """Output tokens before the first that differs, summed over pairs of requests, of all; None where there are none."""
+    same = total = 0
+    for one, other in pairs:
+        same += matched(one.output_ids or (), other.output_ids or ())
+        total += max(one.output_tokens, other.output_tokens)
+    return Agreement(same / total, "ratio") if total else None
+
+
+def started_anew(sample: Sample, boots: Iterable[str], requests: Iterable[RequestRecord]) -> Faults:
+    """The earlier boots that the facts name are others than the last one, and nothing of it came from memory."""
+    earlier = [sample.facts.get(fact) for fact in boots]
+    if None in earlier or len({*earlier, sample.boot}) <= len(earlier):
+        yield "written and restored in one boot"
+    for request in requests:
+        if kept := request.cached_by_tier.get("device", 0) + request.cached_by_tier.get("host", 0):
+            yield f"{kept} tokens came from memory, though the server was started anew"

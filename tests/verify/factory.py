@@ -37,6 +37,7 @@ from reproducer.documents.receipts import (
 )
 from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt
+from reproducer.qualify.baselines import differences
 from reproducer.qualify.definitions import definition, resolved
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.measures.rules import prompt_seed
@@ -224,7 +225,7 @@ def measure_receipt(
     samples = tuple(sample.model_copy(update={"warmup": sample.index < measure.warmup}) for sample in samples)
     needed = definition(measure.id).needs_reference
     derived = derive(measure.id, parameters, samples, reference, statistics="penny-statistics/1")
-    judgement = judge(measure, samples, derived)
+    judgement = judge(measure, samples, derived, differences(opened, measure, samples, derived, reference))
     return MeasureReceipt(
         lock_digest=opened.digest,
         penny_version=PENNY,

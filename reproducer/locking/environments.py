@@ -21,7 +21,7 @@ from reproducer.locking.coverage import told, uncovered
 from reproducer.locking.releases import Releases
 
 EVERYTHING = "ALL"
-_BASELINE = {"linux-x86_64": "x86_64-manylinux_2_28", "linux-aarch64": "aarch64-manylinux_2_28"}
+_GLIBC = "2.28"
 _PIN = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==([0-9][A-Za-z0-9.!+_-]*)$")
 _UNREACHED = re.compile(
     r"error sending request|Failed to fetch|Could not connect|timed out|dns error"
@@ -42,6 +42,7 @@ class Resolver:
         indexes: the user's own, which uv asks.
         python: minor version, such as `3.11`.
         platform: the lock's platform.
+        glibc: the oldest C library that packages must have wheels for; None for 2.28.
         upgrade: projects whose newest allowed version is wanted, `ALL` for every one.
         work: a private folder.
         offline: touch no network.
@@ -52,6 +53,7 @@ class Resolver:
     indexes: Indexes
     python: str
     platform: str
+    glibc: str | None
     upgrade: frozenset[str]
     work: Path
     offline: bool
@@ -100,17 +102,38 @@ class Resolver:
             return {}
         for text in requirements:
             _check_requirement(text, where=f"{self.where}: environment {request.name}")
-        own = self.indexes
+        own, hinted = self.indexes, self.indexes.with_hints(request.indexes)
+        if kept and not self.upgrade and not self.offline:
+            for indexes in dict.fromkeys((own, hinted)):
+                still = self._still(requirements, kept, indexes, dependencies=dependencies)
+                if still is not None:
+                    return still
         status, output, faults = self._compile(requirements, kept, own, dependencies=dependencies)
-        hinted = own.with_hints(request.indexes)
         if status and hinted != own and not self.offline and not _UNREACHED.search(faults):
             status, output, faults = self._compile(requirements, kept, hinted, dependencies=dependencies)
         if status:
             raise self._fault(request, faults)
         return _pins(output, where=f"environment {request.name}")
 
-    def _compile(
+    def _still(
         self, requirements: Sequence[str], kept: Mapping[str, str], indexes: Indexes, *, dependencies: bool
+    ) -> dict[str, str] | None:
+        """The versions that the lock has, where what uv has in its cache says that they still do; else None.
+
+        What a release asks for does not change, so nobody need be asked again; a release that is new matters to none.
+        """
+        status, output, _ = self._compile(requirements, kept, indexes, dependencies=dependencies, cached=True)
+        pins = _pins(output, where="the cache of uv") if not status else {}
+        return pins if pins and all(kept.get(name) == version for name, version in pins.items()) else None
+
+    def _compile(
+        self,
+        requirements: Sequence[str],
+        kept: Mapping[str, str],
+        indexes: Indexes,
+        *,
+        dependencies: bool,
+        cached: bool = False,
     ) -> tuple[int, str, str]:
         """Run `uv pip compile`; its output file's old content is what it prefers."""
         uv, _ = installer()
@@ -118,10 +141,10 @@ class Resolver:
         asked.write_text("".join(f"{text}\n" for text in requirements), "utf-8")
         output.write_text("".join(f"{name}=={version}\n" for name, version in sorted(kept.items())), "utf-8")
         command = [uv, "pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--no-color"]
-        command += ["--no-progress", "--python-version", self.python, "--python-platform", _BASELINE[self.platform]]
+        command += ["--no-progress", "--python-version", self.python, "--python-platform", self._baseline()]
         command += ["--only-binary", ":all:", "--index-strategy", "unsafe-best-match"]
         command += [] if dependencies else ["--no-deps"]
-        command += ["--offline"] if self.offline else []
+        command += ["--offline"] if self.offline or cached else []
         command += ["--upgrade"] if EVERYTHING in self.upgrade else []
         for name in sorted(self.upgrade - {EVERYTHING}):
             command += ["--upgrade-package", str(canonicalize_name(name))]
@@ -140,6 +163,11 @@ class Resolver:
         except (OSError, subprocess.SubprocessError) as error:
             raise NotCheckedError("uv cannot resolve the requirements", why=type(error).__name__) from error
         return ran.returncode, output.read_text("utf-8"), ran.stderr
+
+    def _baseline(self) -> str:
+        """The platform as uv names it."""
+        machine = self.platform.removeprefix("linux-")
+        return f"{machine}-manylinux_{(self.glibc or _GLIBC).replace('.', '_')}"
 
     def _fault(self, request: EnvironmentRequest, faults: str) -> Exception:
         why = " ".join(_hidden(faults, self.indexes).split())[:_LONGEST_WHY]

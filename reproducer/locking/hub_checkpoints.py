@@ -105,6 +105,8 @@ class HubCheckpoints:
             if self.making.check:
                 self._tell_moved(request, source, kept.revision)
             return kept.revision
+        if kept is not None and kept.revision == source.revision:
+            return kept.revision
         if not self._offline:
             return self._hub.commit(source.repository, source.revision)
         if is_commit(source.revision):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-import tomlkit
 from pydantic import ValidationError
 
 from reproducer.documents.sources import Artefact
@@ -16,41 +15,30 @@ _MACHINES = {"linux-x86_64": "x86_64", "linux-aarch64": "aarch64"}
 def render_pylock(packages: Mapping[str, Sequence[Artefact]], *, python: str, platform: str) -> bytes:
     """The bytes of a `pylock.toml`; `path` is the file's name, to be found on whichever index the reader has.
 
+    Plain lines, for the patterns of an artefact's values leave nothing to escape and hundreds of packages are common.
+
     Args:
         packages: by normalised project name, every wheel that may serve.
         python: minor version, such as `3.11`.
         platform: the lock's platform.
     """
-    document = tomlkit.document()
-    document.add(tomlkit.comment("Written by `penny lock`; do not edit. `path` is a file name on any package index."))
-    document.add("lock-version", "1.0")
-    marker = f"sys_platform == 'linux' and platform_machine == '{_MACHINES[platform]}'"
-    document.add("environments", [f"{marker} and implementation_name == 'cpython'"])
-    document.add("requires-python", f"=={python}.*")
-    document.add("created-by", CREATED_BY)
-    entries = tomlkit.aot()
+    machine = _MACHINES[platform]
+    marker = f"sys_platform == 'linux' and platform_machine == '{machine}' and implementation_name == 'cpython'"
+    lines = [
+        "# Written by `penny lock`; do not edit. `path` is a file name on any package index.",
+        'lock-version = "1.0"',
+        f'environments = ["{marker}"]',
+        f'requires-python = "=={python}.*"',
+        f'created-by = "{CREATED_BY}"',
+        *([] if packages else ["packages = []"]),
+    ]
     for name in sorted(packages):
         wheels = sorted(packages[name], key=lambda wheel: wheel.filename)
-        package = tomlkit.table()
-        package.add("name", name)
-        package.add("version", wheels[0].version)
-        files = tomlkit.aot()
+        lines += ["", "[[packages]]", f'name = "{name}"', f'version = "{wheels[0].version}"']
         for wheel in wheels:
-            entry = tomlkit.table()
-            entry.add("name", wheel.filename)
-            entry.add("path", wheel.filename)
-            entry.add("size", wheel.size)
-            hashes = tomlkit.table()
-            hashes.add("sha256", wheel.sha256)
-            entry.add("hashes", hashes)
-            files.append(entry)
-        package.add("wheels", files)
-        entries.append(package)
-    if packages:
-        document.add("packages", entries)
-    else:
-        document.add("packages", tomlkit.array())
-    return tomlkit.dumps(document).encode()
+            lines += ["", "[[packages.wheels]]", f'name = "{wheel.filename}"', f'path = "{wheel.filename}"']
+            lines += [f"size = {wheel.size}", "", "[packages.wheels.hashes]", f'sha256 = "{wheel.sha256}"']
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def packages_of(text: str, *, where: str) -> dict[str, tuple[Artefact, ...]]:

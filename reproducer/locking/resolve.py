@@ -191,6 +191,7 @@ class _Run:
                 indexes=indexes,
                 python=manifest.python,
                 platform=manifest.platform,
+                glibc=manifest.glibc,
                 upgrade=self.upgrade,
                 work=work,
                 offline=offline,

@@ -156,6 +156,18 @@ def test_offline_keeps_an_exact_revision(project: Project, hub: HubServer) -> No
     assert project.lock(offline=True).reasons == ()
 
 
+def test_a_full_commit_does_not_move(project: Project, hub: HubServer) -> None:
+    """Once a full commit is locked without digests nobody asks the hub for it again, with a network or without."""
+    kept = hub.repositories[NAME].refs["main"]
+    project.edit(
+        'repository = "some/model" }', f'repository = "some/model", revision = "{kept}", digests = "unknown" }}'
+    )
+    project.written()
+    hub.forget()
+    assert project.lock(check=True).reasons == ()
+    assert hub.requests == []
+
+
 def test_the_hub_may_not_answer_another_commit(project: Project, hub: HubServer) -> None:
     """A full commit that the hub answers with another one is an error."""
     asked = "1" * 40

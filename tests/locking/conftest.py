@@ -213,6 +213,11 @@ class _Handler(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class names it so
         del format, args
 
+    def end_headers(self) -> None:
+        """Let nobody take an answer of before for one of now."""
+        self.send_header("Cache-Control", "no-cache")
+        super().end_headers()
+
     def do_GET(self) -> None:
         """Serve, and remember what was asked."""
         self.server.asked.append(self.path)  # type: ignore[attr-defined]

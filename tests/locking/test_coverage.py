@@ -45,6 +45,20 @@ def test_package_for_another_python_only(project: Any) -> None:
         project.lock()
 
 
+def test_package_for_a_newer_c_library(project: Any) -> None:
+    """A manifest may ask for packages whose wheels need a newer C library than 2.28, and must say so."""
+    tag = f"{CP}-{CP}-manylinux_2_34_x86_64"
+    project.index.add(wheel("delta", "2.0", tag=tag))
+    project.edit('"alpha>=1"', '"alpha>=1", "delta>=1"')
+    with pytest.raises(InvalidDocumentError, match="manylinux_2_34_x86_64"):
+        project.lock()
+    project.edit('compiler = "none"', 'glibc = "2.34"\ncompiler = "none"')
+    assert f'name = "delta-2.0-{tag}.whl"' in project.lock(check=True).files["pylock.toml"].decode()
+    project.edit('glibc = "2.34"', 'glibc = "2.33"')
+    with pytest.raises(InvalidDocumentError, match="manylinux_2_34_x86_64"):
+        project.lock(check=True)
+
+
 def test_wheel_component_for_other_platforms_only(project: Any) -> None:
     """A wheel that is taken as it is must be for this platform as well."""
     project.index.add(wheel("delta", "2.0", tag="cp312-cp312-macosx_11_0_arm64"))

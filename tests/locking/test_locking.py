@@ -148,6 +148,19 @@ def test_changed_deadline_needs_no_build(project: Any) -> None:
     assert project.lock(accepted=False).reasons == ("launch.readiness.deadline_s: 300 becomes 7",)
 
 
+def test_versions_that_still_do_are_asked_of_nobody(project: Any) -> None:
+    """What is locked and still does needs no index; a changed requirement does, and is told as ever."""
+    project.index.add_wheel("alpha", "2.0", needs=("gamma",))
+    assert project.lock(upgrade=frozenset({"alpha"})).reasons  # uv knows both releases by now, and nothing is written
+    assert project.lock().reasons == ()
+    project.index.asked.clear()
+    assert project.lock(check=True).reasons == ()
+    assert project.index.asked == []
+    project.index.add_wheel("alpha", "3.0", needs=("gamma",))
+    project.edit('"alpha>=1"', '"alpha>=2"')
+    assert "pylock.toml: alpha: 1.0 becomes 3.0" in project.lock(check=True).reasons
+
+
 def test_versions_are_kept_until_an_upgrade(project: Any) -> None:
     """A newer release changes nothing by itself; `--upgrade NAME` takes it and nothing else."""
     project.index.add_wheel("alpha", "1.1", needs=("gamma",))

@@ -1,7 +1,7 @@
 """How exact the measuring client is, beside SGLang's `bench_serving`, against a server with a known schedule.
 
-`python -m benchmarks.client_accuracy --store DIR` needs a store with a built SGLang runtime, for `bench_serving`; without
-it penny's client is measured alone. Streams of 200 tokens a second, 1, 4 and 64 at once; every arm in a process of its
+`python -m benchmarks.client_accuracy --store DIR` needs a store with a built SGLang runtime, for `bench_serving`;
+without it penny's client is measured alone. Streams of 200 tokens a second, 1, 4 and 64 at once; every arm in a process of its
 own, one after the other, several times over. Rate and time to the first token are compared with what the server did: it
 tells when it read each request and when each token left. `penny, view` is the client while its live view is drawn in a
 terminal. `--first` gives the server and all clients first call on the processors (SCHED_RR, needs root): on a machine

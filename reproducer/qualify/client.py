@@ -115,14 +115,7 @@ async def _released(
     ]
     flight.answers = [connection.arrived for connection in connections]
     timer = asyncio.get_running_loop().call_later(deadline_s, _give_up, connections, deadline_s)
-    waiting = list(zip(connections, readings, strict=True))
-    while waiting:
-        await asyncio.gather(*(connection.rest() for connection, _ in waiting))
-        for connection, reading in waiting:
-            reading.read(connection)
-        waiting = [(connection, reading) for connection, reading in waiting if not reading.over]
-        for connection, _ in waiting:
-            connection.go_on()
+    await _answered(list(zip(connections, readings, strict=True)))
     timer.cancel()
     return tuple(
         Exchange(
@@ -136,6 +129,17 @@ async def _released(
     )
 
 
+async def _answered(waiting: list[tuple[Connection, Reading]]) -> None:
+    """Wait until all answers have come, as it seems; read them, and wait on for those that are not whole."""
+    while waiting:
+        await asyncio.gather(*(connection.rest() for connection, _ in waiting))
+        for connection, reading in waiting:
+            reading.read(connection)
+        waiting = [(connection, reading) for connection, reading in waiting if not reading.over]
+        for connection, _ in waiting:
+            connection.go_on()
+
+
 def _give_up(connections: Sequence[Connection], deadline_s: float) -> None:
     for connection in connections:
         connection.end("deadline", f"no whole answer within {deadline_s:g} s")
@@ -147,9 +151,7 @@ async def _open(server: SplitResult, opened: list[Connection]) -> Connection:
     reading = Reading("GET", _target(server, "/v1/models"), {"Host": server.netloc})
     connection.send(reading.request, LARGEST_ANSWER)
     waiting = asyncio.get_running_loop().call_later(_CONNECT_S, connection.abort)
-    while not reading.over:
-        await connection.rest()
-        reading.read(connection)
+    await _answered([(connection, reading)])
     waiting.cancel()
     if connection.closed or not reading.lasts:
         connection.abort()

@@ -42,8 +42,8 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._wake: asyncio.Future[None] | None = None
         self._most = 0
-        self._whole: int | None = None  # bytes that a head promised; 0 while none has come
-        self._guessing = True
+        self._head = 0  # bytes of the head; 0 while it has not come
+        self._end: int | None = None  # where the answer ends, if the head told; 0 where it ends in chunks
 
     @property
     def closed(self) -> bool:
@@ -61,7 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         Returns:
             time.monotonic_ns just before.
         """
-        self.arrived, self._whole, self._guessing, self._most = Pieces(), 0, True, most
+        self.arrived, self._head, self._end, self._most = Pieces(), 0, None, most
         self._wake = asyncio.get_running_loop().create_future()
         self.arrived.room()
         now = monotonic_ns()
@@ -75,8 +75,7 @@ class Connection(asyncio.BufferedProtocol):
             await self._wake
 
     def go_on(self) -> None:
-        """The answer was not whole: whatever comes next may end it."""
-        self._guessing = False
+        """The answer was not whole."""
         self._wake = asyncio.get_running_loop().create_future()
 
     def end(self, fault: Fault, why: str) -> None:
@@ -101,16 +100,22 @@ class Connection(asyncio.BufferedProtocol):
         now = monotonic_ns()
         arrived = self.arrived
         arrived.took(now, nbytes)
-        if self._whole == 0:
+        if not self._head:
             self._look_at_head()
-        tail, size = arrived.newest(len(_END_OF_EVENT)), arrived.size
+        size = arrived.size
         if size > self._most:
             self.end("size", f"the answer is larger than {self._most} bytes")
-        elif tail.endswith(_END_OF_CHUNKS):
-            if tail != _END_OF_EVENT:
-                self._rouse()
-        elif len(tail) < len(_END_OF_CHUNKS) or size >= (self._whole or size + 1) or not self._guessing:
+        elif self._head and self._may_be_all(size):
             self._rouse()
+
+    def _may_be_all(self, size: int) -> bool:
+        """Whether the answer may be whole: never no where it is, seldom yes where it is not."""
+        if self._end != 0:
+            return self._end is None or size >= self._end
+        tail = self.arrived.newest(len(_END_OF_EVENT))
+        if len(tail) < len(_END_OF_CHUNKS):
+            return True
+        return tail.endswith(_END_OF_CHUNKS) and tail != _END_OF_EVENT and size != self._head
 
     def eof_received(self) -> None:
         """The server has said all: the transport closes."""
@@ -129,11 +134,14 @@ class Connection(asyncio.BufferedProtocol):
         """Guess from a head how the answer will end; once, in a microsecond or two."""
         start = self.arrived.newest(_LARGEST_HEAD)
         end = start.find(b"\r\n\r\n")
-        if end < 0 and self.arrived.size <= _LARGEST_HEAD:
-            return
-        length = _LENGTH.search(start, 0, end + 2) if end >= 0 else None
-        self._whole = None if length is None else end + 4 + int(length[1])
-        self._guessing = length is not None or _CHUNKED.search(start, 0, end + 2) is not None
+        if end >= 0:
+            self._head = end + 4
+            if length := _LENGTH.search(start, 0, end + 2):
+                self._end = self._head + int(length[1])
+            elif _CHUNKED.search(start, 0, end + 2):
+                self._end = 0
+        elif self.arrived.size > _LARGEST_HEAD:
+            self._head = self.arrived.size
 
     def _rouse(self) -> None:
         if self._wake is not None and not self._wake.done():

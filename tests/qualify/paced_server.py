@@ -36,7 +36,7 @@ class Stream:
     """One answer on its way.
 
     Attributes:
-        parts: what is sent when it is due, each part in a segment of its own.
+        parts: what is sent when it is due, each part in a segment of its own; the end comes with the last token.
         begun_ns: when the request was read.
         sent_ns: when each part was sent.
     """
@@ -135,12 +135,16 @@ class Paced:
         elif path in ("/generate", "/v1/completions"):
             parts, ending = stream_parts(path, asked_for(body), fault)
             first, gap = self.options.first_ms * NS, self.options.gap_ms * NS
-            stream = Stream(link, parts, ending, when, int(first), int(gap))
+            link.sendall(parts[0])
+            stream = Stream(link, parts[1:], ending, when, int(first), int(gap))
             self.streams.append(stream)
-            heapq.heappush(self.due, (stream.due(), len(self.streams), stream))
+            if stream.parts:
+                heapq.heappush(self.due, (stream.due(), len(self.streams), stream))
         elif path == "/v1/models":
-            models = whole({"data": [{"id": "paced"}]})
-            link.sendall(models.replace(b"OK", b"OK\r\nConnection: close") if self.options.closing else models)
+            head, blank, models = whole({"data": [{"id": "paced"}]}).partition(b"\r\n\r\n")
+            link.sendall(head + (b"\r\nConnection: close" if self.options.closing else b"") + blank)
+            time.sleep(self.options.models_ms / 1000)
+            link.sendall(models)
             if self.options.closing:
                 self.leave(link.fileno())
         else:
@@ -187,7 +191,7 @@ def whole(body: dict[str, Any]) -> bytes:
 
 @functools.cache
 def stream_parts(path: str, count: int, fault: str) -> tuple[tuple[bytes, ...], str]:
-    """What is sent at each time, and what then becomes of the connection. The last token brings the end with it."""
+    """What is sent at once, as engines send the head, and then when it is due; and what becomes of the connection."""
     line = "\r\n\r\n" if fault == "crlf" else "\n\n"
     events = [f"data: {json.dumps(token(path, number, count))}{line}".encode() for number in range(1, count + 1)]
     events[-1] += f"data: [DONE]{line}".encode()
@@ -196,14 +200,13 @@ def stream_parts(path: str, count: int, fault: str) -> tuple[tuple[bytes, ...], 
 
 def framed(events: list[bytes], head: bytes = CHUNKED, end: bytes = END) -> tuple[bytes, ...]:
     """Each event as a chunk."""
-    first, *others, last = map(chunk, events)
-    return (head + first, *others, last + end)
+    *others, last = map(chunk, events)
+    return (head, *others, last + end)
 
 
 def with_length(events: list[bytes]) -> tuple[bytes, ...]:
     """An answer whose length is told before it comes."""
-    first, *others = events
-    return (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (sum(map(len, events)), first), *others)
+    return (b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % sum(map(len, events)), *events)
 
 
 def split(events: list[bytes]) -> tuple[bytes, ...]:
@@ -216,7 +219,7 @@ FAULTS: dict[str, Callable[[list[bytes]], tuple[bytes, ...]]] = {
     "cut": lambda events: (*framed(events)[:-1], framed(events)[-1][:60]),
     "reset": lambda events: framed(events)[:-1],
     "gzip": lambda events: framed(events, head=GZIPPED),
-    "until-close": lambda events: (UNTIL_CLOSE + events[0], *events[1:]),
+    "until-close": lambda events: (UNTIL_CLOSE, *events),
     "length": with_length,
     "trailer": lambda events: framed(events, end=b"0\r\nX-Made: all\r\n\r\n"),
     "continue": lambda events: (CONTINUE, *with_length(events)),
@@ -225,7 +228,7 @@ FAULTS: dict[str, Callable[[list[bytes]], tuple[bytes, ...]]] = {
     "no-http": lambda _: (b"SSH-2.0-server\r\n\r\n",),
     "bad-chunk": lambda events: (*framed(events)[:-1], b"zz\r\nno\r\n\r\n"),
     "status": lambda _: (b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nlate",),
-    "silent": lambda events: framed(events)[:1],
+    "silent": lambda events: framed(events)[:2],
     "split": split,
     "joined": lambda events: (b"".join(framed(events)),),
 }
@@ -262,6 +265,7 @@ def main() -> None:
     parser.add_argument("port_file", type=Path)
     parser.add_argument("--first-ms", type=float, default=2)
     parser.add_argument("--gap-ms", type=float, default=1)
+    parser.add_argument("--models-ms", type=float, default=0, help="from the head of the list of models to its body")
     parser.add_argument("--closing", action="store_true", help="close the connection after the list of models")
     options = parser.parse_args()
     server = Paced(options)

@@ -14,7 +14,7 @@ from reproducer.qualify import client
 from reproducer.qualify.answers import generated
 from reproducer.qualify.client import together
 from reproducer.qualify.completions import completed
-from reproducer.qualify.connection import Connection
+from reproducer.qualify.connection import Connection, Reading
 from reproducer.qualify.flight import Flight
 from tests.qualify.paced import TOKENS, compatible, native, paced, told
 
@@ -128,6 +128,33 @@ def test_a_server_that_ends_each_connection_is_connected_to_again(tmp_path: Path
     with paced(tmp_path, "--closing") as url:
         (exchange,) = together(url, [native()])
         assert exchange.error is None
+
+
+def test_a_head_that_comes_before_its_body_is_no_whole_answer(tmp_path: Path) -> None:
+    """Of the request that opens the connection: the client waits for the body, and takes no processor meanwhile."""
+    with paced(tmp_path, "--models-ms", "400") as url:
+        used = time.process_time()
+        (exchange,) = together(url, [native()])
+        used = time.process_time() - used
+    assert exchange.error is None
+    assert used < 0.3
+
+
+def test_nothing_is_read_while_tokens_come(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head comes before the first token, and no piece before the last one makes the client look at what it has."""
+    read: list[int] = []
+    plain = Reading.read
+
+    def counting(reading: Reading, connection: Connection) -> None:
+        read.append(len(connection.arrived))
+        plain(reading, connection)
+
+    monkeypatch.setattr(Reading, "read", counting)
+    for asked in (native(tokens=30), native("crlf", tokens=30), native("length", tokens=30)):
+        read.clear()
+        (exchange,) = together(url, [asked])
+        assert exchange.error is None
+        assert len(read) == 2, "once for the connection, once for the answer"
 
 
 def test_a_server_that_accepts_and_says_nothing_costs_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,14 @@ class Cells:
             return None
         return cell if (cell.sample.index, cell.sample.warmup) == (step.index, step.warmup) else None
 
+    def remove(self, step: Step) -> None:
+        """Forget a finished step, so that it is done anew; raises NotCheckedError where that cannot be."""
+        path = self.folder / step.name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise NotCheckedError("a sample cannot be removed", where=str(path), why=str(error)) from error
+
     def save(self, step: Step, cell: Cell) -> None:
         """Keep a finished step; raises NotCheckedError where it cannot be written."""
         write_atomically(self.folder / step.name, cell.canonical())

@@ -226,6 +226,9 @@ class Run:
         """Take one step."""
         before = cells.load(step.before) if step.before is not None else None
         nonce = secrets.token_hex(8) if before is None else str(before.sample.facts["nonce"])
+        if step.before is not None and step.launching.altered:
+            # this server keeps what it is asked now: asked again after an interruption it would find its own pages
+            cells.remove(step.before)
         target = Target(server.url, self.deadline_s, speech=SPEECHES[self.engine.speech], pid=server.pid)
         watch = Watch.begin(server.pid)
         observed = self._observed(target, step, nonce)

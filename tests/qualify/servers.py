@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from reproducer.documents.base import FileReference
-from reproducer.documents.lock import Measure, Qualification, Scalar, Threshold
+from reproducer.documents.lock import ArgumentValue, Measure, Qualification, Scalar, Threshold
 from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.documents.receipts import (
     Boot,
@@ -27,7 +27,9 @@ from reproducer.launch.processes import boot_of, process
 STAND_IN = Path(__file__).with_name("stand_in.py")
 LOCK = Path(__file__).parents[1] / "data" / "documents" / "lock-1.toml"
 NOTHING = "0" * 64
-STORING = {"hicache-storage-backend": "nixl"}  # what makes the kept lock's launch one with pages that outlive it
+STORING: Mapping[str, ArgumentValue] = {
+    "hicache-storage-backend": "nixl"
+}  # what makes the kept lock's launch one with pages that outlive it
 PLACED = {"SGLANG_HICACHE_NIXL_BACKEND_PLUGIN": "POSIX"}
 UTC = "2026-01-01T00:00:00Z"
 
@@ -136,8 +138,14 @@ def build_receipt() -> BuildReceipt:
     )
 
 
-def suite(folder: Path, *measures: Measure, boots: int = 2, reference: FidelityReference | None = None) -> OpenedLock:
-    """The kept lock with another suite; the reference lies in `folder`."""
+def suite(
+    folder: Path,
+    *measures: Measure,
+    boots: int = 2,
+    reference: FidelityReference | None = None,
+    arguments: Mapping[str, ArgumentValue] = STORING,
+) -> OpenedLock:
+    """The kept lock with another suite and more arguments of its launch; the reference lies in `folder`."""
     lock = open_lock(LOCK).lock
     pinned = None
     if reference is not None:
@@ -146,7 +154,7 @@ def suite(folder: Path, *measures: Measure, boots: int = 2, reference: FidelityR
         pinned = FileReference(path="reference.json", sha256=hashlib.sha256(data).hexdigest(), size=len(data))
     qualification = Qualification(suite="default", boots=boots, reference=pinned, measures=measures)
     launch = lock.launch.model_copy(
-        update={"arguments": lock.launch.arguments | STORING, "environment": lock.launch.environment | PLACED}
+        update={"arguments": lock.launch.arguments | dict(arguments), "environment": lock.launch.environment | PLACED}
     )
     changed = lock.model_copy(update={"qualification": qualification, "launch": launch})
     return OpenedLock(changed, folder / "penny.lock.toml")

@@ -24,6 +24,8 @@ class StandIn:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.requests = 0
+        self.answering = 0
+        self.leaked: list[Any] = []
         self.device: set[str] = set()
         self.storage = Path(options.storage)
         self.storage.mkdir(parents=True, exist_ok=True)
@@ -71,9 +73,13 @@ class StandIn:
             reply(writer, {"model_path": "stand-in"})
         elif what == "POST /tokenize":
             reply(writer, {"tokens": tokens(body["prompt"])})
+        elif what == "GET /server_info":
+            reply(writer, server_info(self.options.draft))
         elif what == "POST /generate":
             self.requests += 1
+            self.answering += 1
             await self.generate(writer, body)
+            self.answering -= 1
         elif what == "POST /v1/chat/completions":
             self.requests += 1
             self.chat(writer, body)
@@ -96,9 +102,18 @@ class StandIn:
         output = greedy(ids, count)
         if fault == "other-output":
             output[-1] += 1
+        if (fault == "batch-differs" and self.answering > 1) or (fault == "cache-differs" and tiers["device"]):
+            output[2] += 1
+        if fault == "leak":
+            self.leaked.append(self.storage.joinpath("leak").open("w"))
+        if fault == "fail-some" and self.requests % 5 == 0:
+            return reply(writer, {"error": {"message": "no"}}, "500 Internal Server Error")
+        if fault == "slower":
+            await asyncio.sleep(self.requests * 0.002)
         prompt_tokens = len(ids) + (fault == "wrong-prompt-count")
         meta: dict[str, Any] = {"prompt_tokens": prompt_tokens, "cached_tokens": sum(tiers.values())}
         meta["cached_tokens_details"] = tiers | {"storage_backend": "StandIn"} if meta["cached_tokens"] else None
+        meta |= speculated(count, self.options.draft, fault)
         first = self.options.first_ms / 1000
         if not body.get("stream"):
             await asyncio.sleep(first)
@@ -144,6 +159,37 @@ class StandIn:
         usage = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
         choice = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
         reply(writer, {"choices": [choice], "usage": usage})
+
+
+def server_info(draft: int) -> dict[str, Any]:
+    """What it says of itself: how many tokens it drafts, the target's own first one included."""
+    if not draft:
+        return {"speculative_algorithm": None}
+    told = {"speculative_algorithm": "NGRAM", "speculative_num_draft_tokens": draft, "speculative_num_steps": None}
+    return told | {"internal_states": [{"avg_spec_accept_length": 1.25}]}
+
+
+def speculated(count: int, draft: int, fault: str) -> dict[str, Any]:
+    """The counts of drafted tokens under the engine's names: steps accept 0, 1, 2 ... tokens in turn."""
+    if not draft or fault == "draft-untold":
+        return {}
+    rows, made = [0] * draft, 1
+    while made < count:
+        right = min(sum(rows) % draft, count - made - 1)
+        rows[right] += 1
+        made += right + 1
+    steps, accepted = sum(rows), sum(right * times for right, times in enumerate(rows))
+    drafted = steps * (draft - (2 if fault == "draft-fewer" else 1))
+    if fault == "draft-boast":  # as if half the steps had given all of it
+        steps, drafted = steps // 2, drafted // 2
+    return {
+        "spec_accept_rate": accepted / drafted,
+        "spec_accept_length": count / steps,
+        "spec_accept_token_num": accepted,
+        "spec_draft_token_num": drafted,
+        "spec_verify_ct": steps,
+        "spec_accept_histogram": rows,
+    }
 
 
 def greedy(ids: list[int], count: int) -> list[int]:
@@ -195,6 +241,7 @@ async def main() -> None:
     parser.add_argument("--first-ms", type=float, default=4)
     parser.add_argument("--gap-ms", type=float, default=2)
     parser.add_argument("--fault", default="")
+    parser.add_argument("--draft", type=int, default=0)
     parser.add_argument("--after", type=int, default=0)
     options = parser.parse_args()
     server = await asyncio.start_server(StandIn(options).serve, "127.0.0.1", 0, limit=16 << 20)

@@ -69,7 +69,7 @@ class Soak(Method):
                 target.speech.whole(one, got, origin).model_copy(update={"output_ids": None})
                 for one, got in zip(calls, exchanges, strict=True)
             ]
-            now = time.monotonic_ns() - origin
+            now = max(exchange.finished_ns for exchange in exchanges) - origin
             if now - readings[-1].at_ns >= lasting // _READINGS:
                 readings.append(reading(target.pid, now))
             lost = all(exchange.fault == "connection" for exchange in exchanges)

@@ -145,11 +145,9 @@ def _request(run: Making, below: Place, origin: float, ends: list[float], *, fai
 def _makespan(run: Making, origin: float, ends: list[float]) -> None:
     """Tokens of all requests over their makespan, where the strategy released all of them together."""
     done = len(run.requests)
-    kind, streams = run.at("config", "strategy", "type_"), run.at("config", "strategy", "streams")
-    held = kind == "throughput" and run.at("config", "strategy", "max_concurrency") is not None
-    together = (kind == "throughput" and not held) or (
-        kind == "concurrent" and isinstance(streams, int) and streams >= done
-    )
+    kind = run.at("config", "strategy", "type_")
+    most = run.at("config", "strategy", "streams" if kind == "concurrent" else "max_concurrency")
+    together = kind in ("concurrent", "throughput") and isinstance(most, int) and most >= done
     if not together:
         run.note(f"no aggregate makespan rate: strategy {str(kind)[:40]!r} held requests back")
         return

@@ -40,7 +40,8 @@ def is_lm_eval(documents: list[dict[str, Any]]) -> bool:
 
 def read_lm_eval(fields: Fields, count: int, *, where: str) -> tuple[ImportedRun, ...]:
     """Its runs, one for each task and group; raises InvalidDocumentError for numbers that cannot be."""
-    return tuple(_run(fields, task, where) for task in fields.table("results")) if count == 1 else ()
+    tasks = fields.table("results") if count == 1 else {}
+    return tuple(_run(fields, task, where) for task, scores in tasks.items() if isinstance(scores, dict))
 
 
 def _run(fields: Fields, task: str, where: str) -> ImportedRun:

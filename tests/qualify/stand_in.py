@@ -68,7 +68,8 @@ class StandIn:
     async def answer(self, writer: asyncio.StreamWriter, what: str, body: dict[str, Any]) -> None:
         """Answer one request."""
         if what == "GET /v1/models":
-            reply(writer, {"data": [{"id": "stand-in"}]})
+            stated = {"max_model_len": self.options.context} if self.options.context else {}
+            reply(writer, {"data": [{"id": "stand-in", **stated}]})
         elif what == "GET /model_info":
             reply(writer, {"model_path": "stand-in"})
         elif what == "POST /tokenize":
@@ -82,7 +83,7 @@ class StandIn:
             self.answering -= 1
         elif what == "POST /v1/chat/completions":
             self.requests += 1
-            self.chat(writer, body)
+            await self.chat(writer, body)
         else:
             reply(writer, {"error": "not here"}, "404 Not Found")
 
@@ -96,6 +97,14 @@ class StandIn:
         if fault == "refuse":
             return reply(writer, {"error": {"message": "no"}}, "400 Bad Request")
         ids, count = body["input_ids"], body["sampling_params"]["max_new_tokens"]
+        room = self.options.context - self.options.reserved - count
+        if self.options.context and len(ids) > room and fault != "boundless":
+            if fault == "die-of-length":
+                os._exit(9)
+            if fault != "truncate":
+                status = "500 Internal Server Error" if fault == "confused" else "400 Bad Request"
+                return reply(writer, {"error": {"message": "the input is too long"}}, status)
+            ids = ids[:room]
         tiers = self.cached(ids)
         if fault == "warm":
             tiers["device"] = PAGE
@@ -148,17 +157,46 @@ class StandIn:
         write_chunk(writer, b"data: [DONE]\n\n")
         writer.write(b"0\r\n\r\n")
 
-    def chat(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
-        """The capital, or the code that stands in the text."""
-        text = body["messages"][0]["content"]
-        code = re.search(r"secret code is (\d+)", text)
-        words = f"The secret code is {code[1]}." if code else "The capital is Paris."
-        if self.fault() == "silly":
+    async def chat(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
+        """The capital, or the codes that stand in the text."""
+        text, fault = body["messages"][0]["content"], self.fault()
+        sent, kept = len(tokens(text)) + self.options.template, text
+        if fault in ("lose-the-middle", "drop-the-middle"):
+            kept = text[: len(text) // 3] + text[-len(text) // 3 :]
+        if fault == "drop-the-middle":
+            sent = len(tokens(kept)) + self.options.template
+        codes = re.findall(r"secret code (?:of the \w+ )?is (\d+)", kept)
+        words = f"The secret code is {', '.join(codes)}." if codes else "The capital is Paris."
+        if fault == "silly":
             words = "I do not know."
-        sent, made = len(tokens(text)), len(tokens(words)) + 1
-        usage = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
+        made = len(tokens(words)) + 1
+        usage: dict[str, Any] = {"prompt_tokens": sent, "completion_tokens": made, "total_tokens": sent + made}
+        usage["prompt_tokens_details"] = {"cached_tokens": PAGE + self.options.template if fault == "warm" else 0}
+        if fault == "count-one-more":
+            usage["prompt_tokens"] += 1
+        if body.get("stream"):
+            return await self.chat_stream(writer, words.split(), usage)
         choice = {"message": {"role": "assistant", "content": words}, "finish_reason": "stop"}
-        reply(writer, {"choices": [choice], "usage": usage})
+        return reply(writer, {"choices": [choice], "usage": usage})
+
+    async def chat_stream(self, writer: asyncio.StreamWriter, words: list[str], usage: dict[str, Any]) -> None:
+        """A word a piece on the schedule of the options; the token that ends the answer has no piece of its own."""
+        first = time.monotonic() + self.options.first_ms / 1000
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
+        events: list[dict[str, Any]] = [{"choices": [{"delta": {"role": "assistant", "content": ""}}]}]
+        for number, word in enumerate(words, start=1):
+            counted = {"usage": {"prompt_tokens": usage["prompt_tokens"], "completion_tokens": number}}
+            events.append({"choices": [{"delta": {"content": f"{word} "}}], **counted})
+        events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+        events.append({"choices": [], "usage": usage})
+        lines = [b"data: " + json.dumps(event).encode() + b"\n\n" for event in events]
+        if self.fault() == "at-once":
+            lines = [b"".join(lines)]
+        for number, line in enumerate(lines):
+            await sleep_until(first + max(number - 1, 0) * self.options.gap_ms / 1000)
+            write_chunk(writer, line)
+        write_chunk(writer, b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
 
 
 def server_info(draft: int) -> dict[str, Any]:
@@ -240,6 +278,9 @@ async def main() -> None:
     parser.add_argument("--storage", required=True)
     parser.add_argument("--first-ms", type=float, default=4)
     parser.add_argument("--gap-ms", type=float, default=2)
+    parser.add_argument("--context", type=int, default=0)
+    parser.add_argument("--reserved", type=int, default=0)
+    parser.add_argument("--template", type=int, default=0)
     parser.add_argument("--fault", default="")
     parser.add_argument("--draft", type=int, default=0)
     parser.add_argument("--after", type=int, default=0)

@@ -112,6 +112,8 @@ class Needle(Method):
     def faults(self, parameters: Parameters, sample: Sample, reference: FidelityReference | None) -> Faults:
         """Another text than the nonce's, another length than exactly the one asked for, cached tokens, no stream."""
         del reference
+        if "fault" in sample.facts:
+            yield str(sample.facts["fault"])
         if len(sample.requests) != 1:
             yield f"{len(sample.requests)} requests instead of 1"
         request, length = sample.requests[0], whole(parameters, "prompt_tokens")

@@ -73,11 +73,11 @@ def _boots(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
     faults = []
     for fact in BOOT_FACTS.values():
         boots = {str(sample.facts[fact]) for sample in receipt.samples if fact in sample.facts}
-        used |= boots
         if fact in elsewhere:
             others = sorted(boots - elsewhere[fact])
             faults += [f"boot {boot[:12]} has no launch receipt with what the measure alters" for boot in others]
-            known |= boots
+        else:
+            used |= boots
     faults += [f"boot {boot[:12]} has no launch receipt of the lock" for boot in sorted(used - known)]
     indices = [sample.index for sample in receipt.samples]
     if len(set(indices)) != len(indices):

@@ -32,6 +32,7 @@ def configuration_checks(evidence: Evidence) -> Iterator[Check]:
     yield _namespace(evidence)
     yield from _effective(evidence)
     yield _others(evidence)
+    yield from _told(evidence)
     yield _arguments(evidence)
     yield _environment(evidence)
 
@@ -127,6 +128,26 @@ def _others(evidence: Evidence) -> Check:
         and not (value.agrees and value.got is not None and same(value.got, value.expected))
     ]
     return check("effective", "configuration", faults, got="no other value differs")
+
+
+def _told(evidence: Evidence) -> Iterator[Check]:
+    """What a measure read from the live server under the name of an effective value is what the lock says."""
+    locked = evidence.lock.launch.effective
+    found = [
+        (name, sample.index, key, value)
+        for name, receipt in evidence.measures
+        for sample in receipt.samples
+        for key, value in sample.facts.items()
+        if key in locked
+    ]
+    if not found:
+        return
+    faults = [
+        f"sample {index} of {name} saw {key} {told(value)}, the lock says {told(locked[key])}"
+        for name, index, key, value in found
+        if not same(value, locked[key])
+    ]
+    yield check("effective.measured", "configuration", faults, got=f"{len(found)} facts as the lock says")
 
 
 def _environment(evidence: Evidence) -> Check:

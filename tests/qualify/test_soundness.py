@@ -1,6 +1,6 @@
 """Determinism, speculation and soak on servers that keep their word, and on servers that do not."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -154,11 +154,12 @@ def test_a_soak_on_a_good_server(tmp_path: Path) -> None:
 
 def test_a_soak_counts_what_fails_and_shows_what_leaks_and_slows_down(tmp_path: Path) -> None:
     """Every fifth request fails, a file stays open for each, and each takes longer than the one before."""
-    for name, check in (
+    checks: tuple[tuple[str, Callable[[dict[str, float]], bool]], ...] = (
         ("fail-some", lambda got: 0.15 < got["errors"] / got["requests"] < 0.25),
         ("leak", lambda got: got["open_files_growth"] > 3),
         ("slower", lambda got: got["kept_rate"] < 0.7),
-    ):
+    )
+    for name, check in checks:
         folder = tmp_path / name
         folder.mkdir()
         receipt = taken(folder, SOAK, ["--fault", name])

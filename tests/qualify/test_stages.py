@@ -1,8 +1,8 @@
 """Samples that span boots, one of which differs from the lock: restored at once, flipped and back, interrupted."""
 
 import itertools
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,21 +105,14 @@ class Breaking(Boots):
 
     breaks: int = 0
 
-    def boot(self, altered: Mapping[str, Scalar] | None = None) -> AbstractContextManager[Booted]:
+    @contextmanager
+    def boot(self, altered: Mapping[str, Scalar] | None = None) -> Iterator[Booted]:
         """One more."""
-        return _ending_badly(super().boot(altered)) if len(self.receipts) == self.breaks else super().boot(altered)
-
-
-class _ending_badly(AbstractContextManager[Booted]):  # noqa: N801  used as a function
-    def __init__(self, good: AbstractContextManager[Booted]) -> None:
-        self.good = good
-
-    def __enter__(self) -> Booted:
-        return self.good.__enter__()
-
-    def __exit__(self, *error: object) -> None:
-        self.good.__exit__(None, None, None)
-        raise NotCheckedError("the server died at its end")
+        breaking = len(self.receipts) == self.breaks
+        with super().boot(altered) as server:
+            yield server
+        if breaking:
+            raise NotCheckedError("the server died at its end")
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,12 @@ class Front:
 
                 PlainConsole(soft_wrap=not sys.stdout.isatty()).print(shown)
 
+    def tell(self, line: dict[str, Any]) -> None:
+        """A line of JSON on stdout before the result, where JSON was asked for."""
+        if self.as_json:
+            with _result_written():
+                sys.stdout.write(json.dumps(line, sort_keys=True) + "\n")
+
     def write(self, text: str) -> None:
         """Text on stdout as it is: whoever made it has escaped it."""
         with _result_written():

@@ -3,9 +3,10 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from statistics import median
 from typing import TYPE_CHECKING
 
 from reproducer.cli.front import discard
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from rich.progress import Task as Row
 
     from reproducer.cli.console import PlainConsole
+    from reproducer.cli.live import LiveView
+    from reproducer.qualify.flight import Flight
+    from reproducer.qualify.plan import Step
+    from reproducer.qualify.watching import Finished, Pace
 
 
 class _Counted:
@@ -43,14 +48,22 @@ class _Plain:
 
 
 class Terminal:
-    """A Reporter for a person: bars in a terminal, a line a task elsewhere."""
+    """A Reporter for a person: bars in a terminal, a line a task elsewhere. It watches suites, and shows a live view.
+
+    Attributes:
+        finished: called with each finished step of a suite, beside what is shown.
+    """
 
     def __init__(self, *, quiet: bool = False, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
+        self.finished: Callable[[Finished], None] | None = None
         self._progress: Progress | None = None
         self._open = 0
         self._lock = threading.Lock()
+        self._view: LiveView | None = None
+        self._samples: _Plain | None = None
+        self._expected = 0
 
     @cached_property
     def console(self) -> "PlainConsole":
@@ -69,6 +82,8 @@ class Terminal:
     def line(self, shown: "RenderableType") -> None:
         """Print; a log that cannot be written (its disk is full) ends no run, a reader that went away does."""
         try:
+            if self._view is not None:
+                self._view.erase()
             self.console.print(shown)
         except BrokenPipeError:
             raise
@@ -84,14 +99,18 @@ class Terminal:
 
     @contextmanager
     def task(self, label: str, total: int | None, unit: Unit) -> Iterator[Task]:
-        """A bar while the context is open; without a terminal one line at its end."""
+        """A bar while the context is open; without a terminal one line at its end. Samples have a view of their own."""
         if self.quiet:
             yield _Plain()
+        elif unit == "samples" and self._draws:
+            yield from self._viewed(total or 0)
         elif not self.console.is_terminal:
             plain, start = _Plain(), time.monotonic()
             yield plain
             self.detail(f"{label}: {_amount(plain.done, unit)} in {time.monotonic() - start:.1f} s")
         else:
+            if self._view is not None:
+                self._view.erase()
             progress = self._acquire()
             row = progress.add_task(label, total=total, unit=unit)
             try:
@@ -99,6 +118,54 @@ class Terminal:
             finally:
                 progress.remove_task(row)
                 self._release()
+
+    @property
+    def _draws(self) -> bool:
+        return self.console.is_terminal and not self.console.is_dumb_terminal
+
+    def _viewed(self, total: int) -> Iterator[Task]:
+        from reproducer.cli.live import LiveView
+
+        self._samples, self._expected, self._view = _Plain(), total, LiveView(self.console)
+        try:
+            yield self._samples
+        finally:
+            self._view.close()
+            self._samples = self._view = None
+
+    @cached_property
+    def _pace(self) -> "Pace":
+        from reproducer.qualify.watching import Pace
+
+        return Pace()
+
+    def planned(self, steps: "Iterable[tuple[str, Step]]") -> None:
+        """Know how long the rest will take."""
+        self._pace.planned(steps)
+
+    def begins(self, name: str, step: "Step", flight: "Flight") -> None:
+        """Show what is measured, how far it is and what arrives."""
+        self._pace.begins(step)
+        if self._view is not None and self._samples is not None:
+            heading = f"{name}  {step_words(step, self._pace.total[name])}"
+            self._view.show(heading, self._samples.done, self._expected, flight, self._pace.left())
+
+    def drops(self, name: str) -> None:
+        """Know that the rest of a measure takes no time."""
+        self._pace.drops(name)
+
+    def ends(self, finished: "Finished") -> None:
+        """Say what came of it: a line where nothing is drawn, a detail where something is."""
+        self._pace.ends(finished.name, finished.seconds)
+        if self._view is not None:
+            self._view.erase()
+        if self.finished is not None:
+            self.finished(finished)
+        said = f"{finished.name} {step_words(finished.step)}{_values(finished)} ({seconds_text(finished.seconds)})"
+        if self._draws:
+            self.detail(said)
+        else:
+            self.note(said)
 
     def _acquire(self) -> "Progress":
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -141,6 +208,20 @@ def _done_column() -> "ProgressColumn":
             return Text(text)
 
     return Done()
+
+
+def step_words(step: "Step", total: int = 0) -> str:
+    """Which sample of its measure a step takes, and in which boot."""
+    of = f" of {total}" if total else ""
+    part = "" if step.part == "whole" else f" ({step.part})"
+    return f"{'warm-up' if step.warmup else 'sample'} {step.index + 1}{of}{part}, boot {step.slot}"
+
+
+def _values(finished: "Finished") -> str:
+    """The first value of a sample; what all samples have is in the table at the end."""
+    if finished.reason:
+        return ": invalid"
+    return next((f": {name} {median(all_of):.4g} {unit}" for name, (all_of, unit) in finished.values.items()), "")
 
 
 def _amount(count: int, unit: Unit) -> str:

@@ -1,6 +1,5 @@
 """What has arrived of the requests that are on their way, for whoever watches: the client tells nobody."""
 
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -8,8 +7,9 @@ if TYPE_CHECKING:
 
     from reproducer.qualify.pieces import Pieces
 
-_COUNTED = re.compile(rb'"completion_tokens": ?(\d{1,9})')
-_LOOKED_AT = 2048
+_COUNTED = b'"completion_tokens":'
+_LOOKED_AT = 1024
+_DIGITS = 10
 
 
 class Flight:
@@ -29,5 +29,12 @@ class Flight:
     @property
     def tokens(self) -> int | None:
         """Output tokens so far by the server's own counts; None where its newest pieces bring no count."""
-        counts = [_COUNTED.findall(each.newest(_LOOKED_AT)) for each in self.answers]
-        return sum(int(found[-1]) for found in counts if found) if any(counts) else None
+        counts = [count for each in self.answers if (count := _counted(each.newest(_LOOKED_AT))) is not None]
+        return sum(counts) if counts else None
+
+
+def _counted(newest: bytes) -> int | None:
+    """The last count in the newest bytes of a stream."""
+    at = newest.rfind(_COUNTED)
+    digits = newest[at + len(_COUNTED) :][:_DIGITS].lstrip().partition(b",")[0].rstrip(b"} ")
+    return int(digits) if at >= 0 and digits.isdigit() else None

@@ -419,6 +419,7 @@ class Conditions(Part):
         load_average: one-minute load average before and after.
         other_cpu_percent: processor time used by processes that are neither the server nor penny, in percent of one
             processor; None where it could not be read.
+        sampling: how tokens are chosen in all requests; None where a score has conditions of its own.
         gpus: every GPU that the driver shows; None where there is none.
         capability: what a score depends on; None of every measure that gives none.
     """
@@ -427,8 +428,21 @@ class Conditions(Part):
     load_average: tuple[float, float]
     other_cpu_percent: float | None = None
     cache_state: Text
+    sampling: dict[ParameterName, Scalar] | None = None
     gpus: tuple[GpuConditions, ...] | None = None
     capability: CapabilityConditions | None = None
+
+
+class MeasuredBoot(Part):
+    """One boot that samples were taken in, as its launch receipt has it.
+
+    Attributes:
+        effective_sha256: over the RFC 8785 JSON of {name: value} of everything that the live server showed.
+    """
+
+    launch_receipt: Sha256
+    boot: Boot
+    effective_sha256: Sha256
 
 
 class Interleaved(Part):
@@ -459,6 +473,7 @@ class MeasureReceipt(ReceiptBase):
         samples: all of them. Where they lie beside the receipt they are no part of the document, and stand here once
             its file was read.
         samples_beside: the file that holds them; None where they stand in the receipt.
+        boots: the boots of its samples, in the order of `launch_receipts`; None of receipts that name those alone.
         interleaved: the other runtime that was measured in turn with this one; None where there was none.
         statistics: by which rules the derived values have their spread; None of receipts that have none.
     """
@@ -466,6 +481,7 @@ class MeasureReceipt(ReceiptBase):
     kind: Literal["measure"] = "measure"
     build_receipt: Sha256
     launch_receipts: tuple[Sha256, ...]
+    boots: tuple[MeasuredBoot, ...] | None = None
     measure: MeasureId
     parameters: dict[ParameterName, Scalar]
     warmup: Size

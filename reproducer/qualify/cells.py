@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from reproducer.documents.base import Document, Sha256
-from reproducer.documents.receipts import Sample
+from reproducer.documents.receipts import MeasuredBoot, Sample
 from reproducer.documents.toml import read_text, write_atomically
 from reproducer.errors import NotCheckedError, PennyError
 from reproducer.progress import Reporter
@@ -26,12 +26,17 @@ class Owner(Document):
 
 
 class Cell(Document):
-    """One finished step: its sample, the boots it was taken in, what went on meanwhile."""
+    """One finished step: its sample, the boots it was taken in, what went on meanwhile.
+
+    Attributes:
+        boots: those of `launch_receipts`; none in what an older penny left.
+    """
 
     format: Literal["penny-cell/1"] = "penny-cell/1"
     launch_receipts: tuple[Sha256, ...]
     sample: Sample
     surroundings: tuple[Surroundings, ...]
+    boots: tuple[MeasuredBoot, ...] = ()
 
 
 @dataclass(frozen=True)

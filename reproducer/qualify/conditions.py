@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Part
+from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import Conditions, GpuConditions
 from reproducer.host import host_facts
 from reproducer.qualify.gpus import GpuWatch, together
@@ -63,13 +64,20 @@ class Watch:
         )
 
 
-def conditions(surroundings: Sequence[Surroundings], folder: Path, cache_state: str) -> Conditions:
+def conditions(
+    surroundings: Sequence[Surroundings],
+    folder: Path,
+    cache_state: str,
+    *,
+    sampling: dict[str, Scalar] | None = None,
+) -> Conditions:
     """The conditions of a measure: load before its first sample and after its last, processor time of others over all.
 
     Args:
         surroundings: those of its samples, in the order they were taken.
         folder: a place whose filesystem is stated.
         cache_state: what the measure says about the cache.
+        sampling: how the requests of the measure have tokens chosen.
     """
     known = [(each.other_cpu_s, each.wall_s) for each in surroundings if each.other_cpu_s is not None]
     wall = sum(seconds for _, seconds in known)
@@ -78,6 +86,7 @@ def conditions(surroundings: Sequence[Surroundings], folder: Path, cache_state: 
         load_average=(surroundings[0].load_before, surroundings[-1].load_after) if surroundings else (0.0, 0.0),
         other_cpu_percent=round(100 * sum(used for used, _ in known) / wall, 1) if wall > 0 else None,
         cache_state=cache_state,
+        sampling=sampling,
         gpus=together(each.gpus for each in surroundings),
     )
 

@@ -17,6 +17,7 @@ from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.prompts import ids_sha256
 
 Model = Callable[[], str]
+TEMPERATURE = 0  # of every request of a measure: the likeliest token, each time
 _SPECULATIVE = (
     "speculative_algorithm",
     "speculative_num_draft_tokens",
@@ -70,7 +71,7 @@ class _Native(Speech):
 
     def completion(self, model: Model, ids: Sequence[int], output_tokens: int, *, stream: bool, top: int = 0) -> Call:
         del model
-        sampling = {"temperature": 0, "max_new_tokens": output_tokens, "ignore_eos": True}
+        sampling = {"temperature": TEMPERATURE, "max_new_tokens": output_tokens, "ignore_eos": True}
         payload: dict[str, Any] = {"input_ids": list(ids), "sampling_params": sampling}
         if stream:
             payload["stream"] = True
@@ -103,7 +104,7 @@ class _Completions(Speech):
             "model": model(),
             "prompt": list(ids),
             "max_tokens": output_tokens,
-            "temperature": 0,
+            "temperature": TEMPERATURE,
             "ignore_eos": True,
             "return_token_ids": True,
         }

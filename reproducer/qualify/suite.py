@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import reproducer
+from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure, Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import (
@@ -27,6 +28,7 @@ from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
 from reproducer.qualify.apart import names
 from reproducer.qualify.baselines import baseline, differences
+from reproducer.qualify.booted import booted, in_order
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
@@ -36,7 +38,7 @@ from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.measures.method import Observed
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.plan import Launching, Step, planned
-from reproducer.qualify.speech import SPEECHES
+from reproducer.qualify.speech import SPEECHES, TEMPERATURE
 from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
 from reproducer.samples.beside import laid_beside
@@ -259,6 +261,7 @@ class Run:
             launch_receipts=launches,
             sample=self._marked(step, sample) if step.after is None else sample,
             surroundings=surroundings,
+            boots=(*(before.boots if before is not None else ()), booted(server.receipt)),
         )
 
     def _observed(self, target: Target, step: Step, nonce: str) -> Observed:
@@ -291,12 +294,14 @@ class Run:
         judged = judge(measure, samples, derived, against)
         reference = self.opened.lock.qualification.reference
         compared = known is not None and (known.needs_reference or known.takes_reference) and reference is not None
+        launches = tuple(dict.fromkeys(digest for cell in taken for digest in cell.launch_receipts))
         made = MeasureReceipt(
             lock_digest=self.opened.digest,
             penny_version=reproducer.__version__,
             created=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             build_receipt=self.build_receipt.digest,
-            launch_receipts=tuple(dict.fromkeys(digest for cell in taken for digest in cell.launch_receipts)),
+            launch_receipts=launches,
+            boots=in_order(launches, (boot for cell in taken for boot in cell.boots)),
             measure=measure.id,
             parameters=parameters,
             warmup=measure.warmup,
@@ -304,6 +309,7 @@ class Run:
                 [each for cell in taken for each in cell.surroundings],
                 folder,
                 known.cache_state if known is not None and not skipped else "unknown",
+                sampling=None if measure.id in SETTINGS else {"temperature": TEMPERATURE},
             ),
             reference_sha256=reference.sha256 if compared and reference is not None else None,
             samples=samples,

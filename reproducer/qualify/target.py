@@ -10,7 +10,7 @@ from reproducer.qualify.answers import chatted
 from reproducer.qualify.chats import chat_streamed
 from reproducer.qualify.client import DEADLINE_S, Call, Exchange, ask, call, together
 from reproducer.qualify.prompts import text_sha256
-from reproducer.qualify.speech import NATIVE, Speech
+from reproducer.qualify.speech import NATIVE, TEMPERATURE, Speech
 
 _USUAL_PROMPT = 8192
 
@@ -112,7 +112,7 @@ class Target:
         payload = {
             "model": self.model(),
             "messages": [{"role": "user", "content": text}],
-            "temperature": 0,
+            "temperature": TEMPERATURE,
             "max_tokens": output_tokens,
             "stream": True,
             "stream_options": {"include_usage": True, "continuous_usage_stats": True},
@@ -126,7 +126,7 @@ class Target:
         payload = {
             "model": self.model(),
             "messages": [{"role": "user", "content": text}],
-            "temperature": 0,
+            "temperature": TEMPERATURE,
             "max_tokens": output_tokens,
         }
         each = call("/v1/chat/completions", payload, text_sha256(text))

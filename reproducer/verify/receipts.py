@@ -6,6 +6,7 @@ from reproducer.documents.opened import OpenedLock
 from reproducer.documents.verdict import Check
 from reproducer.ledger import AnyReceipt
 from reproducer.verify.bindings import binding_checks
+from reproducer.verify.boots import boot_checks
 from reproducer.verify.configuration import configuration_checks
 from reproducer.verify.evidence import sort, unknown
 from reproducer.verify.hardware import hardware_checks
@@ -32,6 +33,7 @@ def verify_receipts(opened: OpenedLock, receipts: Iterable[AnyReceipt]) -> tuple
         *rebuild_checks(evidence),
         *configuration_checks(evidence),
         *hardware_checks(evidence),
+        *boot_checks(evidence),
         *interleaved_checks(evidence),
         *number_checks(evidence),
     )

@@ -38,6 +38,7 @@ from reproducer.documents.receipts import (
 from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.baselines import differences
+from reproducer.qualify.booted import booted, in_order
 from reproducer.qualify.definitions import definition, resolved
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.measures.rules import prompt_seed
@@ -90,6 +91,10 @@ class Evidence:
             for digest, replacement in changed.items():
                 text = text.replace(digest, replacement.digest)
             follower = type(receipt).from_json(text, where="factory")
+            if isinstance(follower, MeasureReceipt):
+                launches = [each for each in found if isinstance(each, LaunchReceipt)]
+                boots = in_order(follower.launch_receipts, [booted(each) for each in launches])
+                follower = follower.model_copy(update={"boots": boots})
             current = changed.get(receipt.digest, follower)
             changed[receipt.digest] = current
             found.append(current)
@@ -232,6 +237,7 @@ def measure_receipt(
         created="2026-01-02T03:20:00Z",
         build_receipt=build.digest,
         launch_receipts=tuple(launch.digest for launch in launches),
+        boots=tuple(booted(launch) for launch in launches),
         measure=measure.id,
         parameters=parameters,
         warmup=measure.warmup,

@@ -261,10 +261,14 @@ MEASURE_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str], int
         {"binding.boots.decode.single"},
         16,
     ),
-    "launch gone": (lambda m: m["launch_receipts"].pop(), {"binding.boots.decode.single"}, 16),
+    "launch gone": (
+        lambda m: m["launch_receipts"].pop(),
+        {"binding.boots.decode.single", "binding.processes.decode.single"},
+        16,
+    ),
     "foreign launch": (
         lambda m: m["launch_receipts"].append(sha256("foreign")),
-        {"binding.receipts.decode.single"},
+        {"binding.receipts.decode.single", "binding.processes.decode.single"},
         16,
     ),
     "foreign build": (

@@ -209,6 +209,7 @@ def qualify(
     from reproducer.boots import Boots
     from reproducer.cli.interleaving import qualify_against
     from reproducer.cli.show import measure_table
+    from reproducer.cli.show_samples import sample_line
     from reproducer.documents.opened import open_lock
     from reproducer.identity.namespace import derive
     from reproducer.launch.turn import end_all
@@ -236,6 +237,7 @@ def qualify(
         if record_reference is not None:
             _record(front, opened, boots, record_reference)
             return
+        front.reporter.finished = lambda finished: front.tell(sample_line(finished))
         receipts = measure(
             opened, runtime.receipt, boots.boot, workspace=run.folder / "samples", reporter=front.reporter
         )

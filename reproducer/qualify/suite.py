@@ -35,12 +35,14 @@ from reproducer.qualify.conditions import Surroundings, Watch, conditions
 from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS, alteration, check_measure, resolved
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.exchanges import UntoldError
+from reproducer.qualify.flight import Flight
 from reproducer.qualify.measures.method import Observed
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.plan import Launching, Step, planned
 from reproducer.qualify.speech import SPEECHES, TEMPERATURE
 from reproducer.qualify.target import Serving, Target
 from reproducer.qualify.validity import invalid_reason
+from reproducer.qualify.watching import Finished, Unwatched, Watcher
 from reproducer.samples.beside import laid_beside
 
 SETTLE_S = 3.0
@@ -121,6 +123,7 @@ class Run:
     settle_s: float
 
     def __post_init__(self) -> None:
+        self.watcher: Watcher = self.reporter if isinstance(self.reporter, Watcher) else Unwatched()
         suite = self.opened.lock.qualification
         self.names = names((measure.id, measure.parameters) for measure in suite.measures)
         self.engine = engine_of(self.opened.lock.engine.kind)
@@ -176,6 +179,8 @@ class Run:
         finished = {step for step in self.steps if cells.load(step) is not None}
         if reused := sum(step in finished for step in self.whole):
             self.reporter.note(f"{reused} of {len(self.whole)} samples are there from the interrupted run")
+        left = [step for step in self.steps if step.position not in self.skipped and self._is_open(step, finished)]
+        self.watcher.planned((self.names[step.position], step) for step in left)
         return finished
 
     def take(self, slot: int, cells: Cells, finished: set[Step], task: Task) -> None:
@@ -209,9 +214,10 @@ class Run:
                 if step.position in self.skipped:
                     continue
                 try:
-                    cell = self._step(server, step, cells)
+                    cell = self._watched(server, step, cells)
                 except UntoldError as error:
                     self.skipped[step.position] = str(error)
+                    self.watcher.drops(self.names[step.position])
                     self.reporter.note(f"{self.names[step.position]} is skipped: {error}")
                     continue
                 if step.after is not None:
@@ -224,14 +230,31 @@ class Run:
         for step, cell in written.items():
             cells.save(step, cell)
 
-    def _step(self, server: Measured, step: Step, cells: Cells) -> Cell:
+    def _watched(self, server: Measured, step: Step, cells: Cells) -> Cell:
+        """Take one step, and tell whoever watches."""
+        name, flight, since = self.names[step.position], Flight(), time.monotonic()
+        self.watcher.begins(name, step, flight)
+        cell = self._step(server, step, cells, flight)
+        values: dict[str, tuple[tuple[float, ...], str]] = {}
+        if cell.sample.facts.get("valid") is True:
+            found = METHODS[step.measure].values(self.parameters[step.position], cell.sample, self.reference)
+            for value, quantity in found:
+                if quantity is not None:
+                    values[value] = (*values.get(value, ((),))[0], float(quantity.value)), quantity.unit
+        reason = str(cell.sample.facts.get("invalid", ""))
+        self.watcher.ends(Finished(name, step, time.monotonic() - since, reason, values))
+        return cell
+
+    def _step(self, server: Measured, step: Step, cells: Cells, flight: Flight) -> Cell:
         """Take one step."""
         before = cells.load(step.before) if step.before is not None else None
         nonce = secrets.token_hex(8) if before is None else str(before.sample.facts["nonce"])
         if step.before is not None and step.launching.altered:
             # this server keeps what it is asked now: asked again after an interruption it would find its own pages
             cells.remove(step.before)
-        target = Target(server.url, self.deadline_s, speech=SPEECHES[self.engine.speech], pid=server.pid)
+        target = Target(
+            server.url, self.deadline_s, speech=SPEECHES[self.engine.speech], pid=server.pid, flight=flight
+        )
         watch = Watch.begin(server.pid)
         observed = self._observed(target, step, nonce)
         surroundings: tuple[Surroundings, ...] = (watch.end(),)

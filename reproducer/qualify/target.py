@@ -1,7 +1,7 @@
 """The server that is measured, and the ways in which measures ask it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from reproducer.documents.receipts import RequestRecord
@@ -9,6 +9,7 @@ from reproducer.errors import NotCheckedError
 from reproducer.qualify.answers import chatted
 from reproducer.qualify.chats import chat_streamed
 from reproducer.qualify.client import DEADLINE_S, Call, Exchange, ask, call, together
+from reproducer.qualify.flight import Flight
 from reproducer.qualify.prompts import text_sha256
 from reproducer.qualify.speech import NATIVE, TEMPERATURE, Speech
 
@@ -31,6 +32,7 @@ class Target:
         lost: whether a connection failed, so that the caller looks whether the server lives.
         speech: how completions of token ids are asked for.
         pid: the server's first process; None where nobody may look at it.
+        flight: where whoever watches sees what has arrived.
     """
 
     url: str
@@ -38,6 +40,7 @@ class Target:
     lost: bool = False
     speech: Speech = NATIVE
     pid: int | None = None
+    flight: Flight = field(default_factory=Flight)
     _model: str | None = None
 
     def patience(self, prompt_tokens: int) -> float:
@@ -46,7 +49,8 @@ class Target:
 
     def together(self, calls: Sequence[Call], *, deadline_s: float | None = None) -> tuple[Exchange, ...]:
         """Send calls at once and keep what comes back."""
-        exchanges = together(self.url, calls, deadline_s=self.deadline_s if deadline_s is None else deadline_s)
+        deadline_s = self.deadline_s if deadline_s is None else deadline_s
+        exchanges = together(self.url, calls, deadline_s=deadline_s, flight=self.flight)
         self.lost = self.lost or any(exchange.fault == "connection" for exchange in exchanges)
         return exchanges
 

@@ -24,6 +24,8 @@ from reproducer.documents.receipts import Nanoseconds
 FORMAT = "penny-imported/1"
 MOST_REQUESTS = 20_000
 MOST_UNMAPPED = 20_000
+MOST_RUNS = 2_000
+MOST_QUANTITIES = 20_000
 Label = Annotated[str, Field(min_length=1, max_length=1024, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Harness = Literal[
     "sglang.bench_serving", "vllm bench serve", "guidellm", "aiperf", "lm-evaluation-harness", "inspect_ai"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from reproducer.documents.base import shown
-from reproducer.documents.imported import MOST_UNMAPPED, Unmapped
+from reproducer.documents.imported import MOST_QUANTITIES, MOST_RUNS, MOST_UNMAPPED, Unmapped
 from reproducer.errors import InvalidDocumentError
 from reproducer.results.reading import NotFinite
 
@@ -24,6 +24,28 @@ class Fields:
         self._where = where
         self._taken: set[Place] = set()
         self._why: dict[Place, str] = {}
+        self._runs = 0
+        self._quantities = 0
+
+    def begin(self) -> None:
+        """Say that a run begins.
+
+        Raises:
+            InvalidDocumentError: one more than a document holds.
+        """
+        self._runs += 1
+        if self._runs > MOST_RUNS:
+            raise InvalidDocumentError(f"holds more than {MOST_RUNS} runs", where=self._where)
+
+    def mapped(self) -> None:
+        """Say that a number was mapped.
+
+        Raises:
+            InvalidDocumentError: one more than a document holds.
+        """
+        self._quantities += 1
+        if self._quantities > MOST_QUANTITIES:
+            raise InvalidDocumentError(f"holds more than {MOST_QUANTITIES} numbers", where=self._where)
 
     def at(self, *place: str | int) -> Any:
         """What stands at a place, without taking it; None where nothing does."""

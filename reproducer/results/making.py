@@ -50,6 +50,7 @@ class Making:
         self._notes: list[str] = []
         self.requests: list[ImportedRequest] = []
         self.answers: list[ImportedAnswer] = []
+        fields.begin()
 
     def at(self, *below: str | int) -> Any:
         """What stands below this run's place, without taking it."""
@@ -135,22 +136,23 @@ class Making:
     def done(self) -> ImportedRun:
         """The run, with what follows from its requests."""
         self._completed_rate()
-        requests = tuple(self.requests)
-        if len(requests) > MOST_REQUESTS:
-            self._notes.append(
-                f"its {len(requests)} requests are more than {MOST_REQUESTS}; they stand in the original"
-            )
-            requests = ()
+        requests, answers = tuple(self.requests), tuple(self.answers)
+        for what, found in (("requests", requests), ("answers", answers)):
+            if len(found) > MOST_REQUESTS:
+                self._notes.append(f"its {len(found)} {what} are more than {MOST_REQUESTS}; they stand in the original")
+        requests = () if len(requests) > MOST_REQUESTS else requests
+        answers = () if len(answers) > MOST_REQUESTS else answers
         return ImportedRun(
             place=self.name,
             quantities=tuple(self._quantities),
             requests=requests,
-            answers=tuple(self.answers),
+            answers=answers,
             conditions=ImportedConditions(known=self._known, unknown=self._unknown),
             notes=tuple(self._notes),
         )
 
     def _stated(self, below: Place, value: float, **of: Any) -> None:
+        self.fields.mapped()
         field = written((*self.place, *below))
         self._quantities.append(ImportedQuantity(value=value, origin="stated", fields=(field,), **of))
 

@@ -148,7 +148,7 @@ def gaps_of(run: Making, at: int) -> list[float] | None:
     for each in gaps:
         if isinstance(each, bool) or not isinstance(each, int | float):
             return None
-    for each in gaps:
+    for each in (min(gaps, default=0), max(gaps, default=0)):
         run.nanoseconds(each, "itls", at)
     run.fields.take(*run.place, "itls", at)
     return [float(each) for each in gaps]

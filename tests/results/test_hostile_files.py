@@ -10,7 +10,7 @@ import pytest
 
 from reproducer.documents.bounds import DEEPEST
 from reproducer.errors import InvalidDocumentError, PennyError, UnsafeInputError, UsageError
-from reproducer.results import reading
+from reproducer.results import fields, making, reading
 from reproducer.results.keeping import import_result, keep
 from reproducer.results.log_archive import MOST_MEMBERS
 from tests.results.files import DATA, archive, changed, imported, loaded, why, written
@@ -151,6 +151,24 @@ def test_a_file_with_nothing_in_it(tmp_path: Path) -> None:
     refused(
         written(tmp_path, [{"results": {}, "configs": {}, "versions": {}, "n-shot": {}}]), "nothing that has a place"
     )
+
+
+def test_a_document_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More runs, numbers or fields than a document holds refuse the file; many requests stay in the original alone."""
+    path = written(tmp_path, loaded("sglang.jsonl") * 2)
+    monkeypatch.setattr(fields, "MOST_RUNS", 3)
+    refused(path, "more than 3 runs")
+    monkeypatch.setattr(fields, "MOST_QUANTITIES", 30)
+    refused(path, "more than 30 numbers")
+    monkeypatch.undo()
+    monkeypatch.setattr(fields, "MOST_UNMAPPED", 5)
+    refused(path, "more than 5 different fields")
+    monkeypatch.undo()
+    monkeypatch.setattr(making, "MOST_REQUESTS", 3)
+    run = imported(DATA / "vllm-detailed.json").runs[0]
+    assert run.requests == ()
+    assert any("its 4 requests are more than 3" in note for note in run.notes)
+    assert any(each.kind == "completed-request rate" for each in run.quantities)
 
 
 @pytest.mark.parametrize("name", ["../header.json", "/etc/x", "a/../../x", "a\\b", "a\nb", "a//b", "."])

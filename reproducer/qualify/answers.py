@@ -12,6 +12,7 @@ from reproducer.qualify.exchanges import (
     plain,
     reason_of,
     recorded,
+    share,
     table,
     whole_body,
 )
@@ -138,8 +139,8 @@ def _meta(meta: dict[str, Any]) -> dict[str, Any]:
 
 def _speculated(meta: dict[str, Any]) -> Speculated:
     """What SGLang counts of a request's drafted tokens."""
-    shares = [meta.get(name) for name in ("spec_accept_length", "spec_accept_rate")]
-    if not all(isinstance(each, int | float) and math.isfinite(each) for each in shares):
+    shares = [share(meta.get(name)) for name in ("spec_accept_length", "spec_accept_rate")]
+    if None in shares:
         raise MalformedError("spec_accept_length and spec_accept_rate are not both numbers")
     rows = meta.get("spec_accept_histogram")
     if rows is not None and not isinstance(rows, list):
@@ -148,8 +149,8 @@ def _speculated(meta: dict[str, Any]) -> Speculated:
         verify_steps=counted(meta, "spec_verify_ct"),
         accepted_tokens=counted(meta, "spec_accept_token_num"),
         drafted_tokens=counted(meta, "spec_draft_token_num"),
-        accept_length=float(shares[0] or 0),
-        accept_rate=float(shares[1] or 0),
+        accept_length=shares[0] or 0.0,
+        accept_rate=shares[1] or 0.0,
         accepted_in_steps=None if rows is None else tuple(counted({"steps": each}, "steps") for each in rows),
     )
 

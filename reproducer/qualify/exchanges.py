@@ -114,6 +114,13 @@ def counted(body: dict[str, Any], key: str) -> int:
     return value
 
 
+def share(value: Any) -> float | None:
+    """A number that a mean or a share may be; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _LARGEST_COUNT:
+        return None
+    return float(value)
+
+
 def reason_of(value: object) -> str:
     """Why an answer ended, in the server's words."""
     return "none" if value is None else plain(str(value))[:100]

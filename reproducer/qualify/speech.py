@@ -13,7 +13,7 @@ from reproducer.engines.interface import Speech as Name
 from reproducer.qualify.answers import generated, generated_whole
 from reproducer.qualify.client import Call, Exchange, call
 from reproducer.qualify.completions import completed, completed_whole
-from reproducer.qualify.exchanges import UntoldError
+from reproducer.qualify.exchanges import UntoldError, plain, share
 from reproducer.qualify.prompts import ids_sha256
 
 Model = Callable[[], str]
@@ -83,11 +83,18 @@ class _Native(Speech):
         info = ask("/server_info")
         if not isinstance(info, dict):
             raise UntoldError("the server has no /server_info")
-        found = {name: info.get(name) for name in _SPECULATIVE}
+        found: dict[str, Scalar] = {}
+        for name in _SPECULATIVE:
+            value = info.get(name)
+            if isinstance(value, str):
+                found[name] = plain(value)[:100]
+            elif isinstance(value, int) and share(value) is not None:
+                found[name] = value
         states = info.get("internal_states")
         first = states[0] if isinstance(states, list) and states and isinstance(states[0], dict) else {}
-        found["server_accept_length"] = first.get("avg_spec_accept_length")
-        return {name: value for name, value in found.items() if isinstance(value, str | int | float)}
+        if (length := share(first.get("avg_spec_accept_length"))) is not None:
+            found["server_accept_length"] = length
+        return found
 
     def streamed(self, each: Call, exchange: Exchange, origin: int) -> RequestRecord:
         return generated(each, exchange, origin)

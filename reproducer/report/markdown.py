@@ -75,7 +75,7 @@ def _head(
     rows = [("lock", code(lock.digest))]
     if key_id is not None:
         rows.append(("key", code(key_id)))
-    rows += [("namespace", code(name)) for name in sorted({launch.namespace for launch in launches})]
+    rows += [("namespace", code(name)) for name in sorted({launch.namespace for launch in launches if launch.altered is None})]
     rows += [("rebuild level", code(level)) for level in sorted({build.level for build in builds})]
     return [
         f"<!-- {REPORT_FORMAT} -->",

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.receipts import RequestRecord, Speculated
 from reproducer.qualify.answers import chatted, generated, generated_whole
 from reproducer.qualify.client import Call, Exchange
+from reproducer.qualify.exchanges import UntoldError
+from reproducer.qualify.speech import NATIVE, SPEECHES
 
 CALL = Call("/generate", b"{}", "0" * 64)
 
@@ -163,6 +165,59 @@ def test_likeliest_tokens_are_read_by_position() -> None:
     assert record.top_logprobs is not None
     assert [(each.token, each.logprob) for each in record.top_logprobs[0]] == [(7, -0.5), (8, -1.5)]
     assert record.events == ((1, 1),)
+
+
+SPECULATED: dict[str, Any] = {
+    "spec_accept_rate": 0.5,
+    "spec_accept_length": 1.5,
+    "spec_accept_token_num": 1,
+    "spec_draft_token_num": 2,
+    "spec_verify_ct": 2,
+    "spec_accept_histogram": [1, 1],
+}
+
+
+def test_counts_of_drafted_tokens_are_read() -> None:
+    """Steps, accepted and drafted tokens, both means as stated and the histogram; None where no step is counted."""
+    record = generated_whole(CALL, exchanged(json.dumps(body([7, 8, 9], **SPECULATED)).encode()), 0)
+    assert (record.error, record.speculation) == (
+        None,
+        Speculated(
+            verify_steps=2,
+            accepted_tokens=1,
+            drafted_tokens=2,
+            accept_length=1.5,
+            accept_rate=0.5,
+            accepted_in_steps=(1, 1),
+        ),
+    )
+    assert read(*WHOLE).speculation is None
+
+
+@settings(deadline=None)
+@given(st.sampled_from(sorted(SPECULATED)), ODD | st.just(10**400))
+def test_odd_counts_of_drafted_tokens_make_no_reading_fail(key: str, value: Any) -> None:
+    """Whatever stands there, a record comes out; one that is no count is its error."""
+    meta = SPECULATED | {key: value}
+    record = generated_whole(CALL, exchanged(json.dumps(body([7], **meta)).encode()), 0)
+    assert record.error is not None or record.speculation is not None
+
+
+def test_what_a_server_says_of_its_speculation_is_bounded() -> None:
+    """Names and whole numbers as they are, the running mean of its first scheduler; nothing else, and no infinity."""
+    told = {"speculative_algorithm": "NGRAM", "speculative_num_draft_tokens": 12, "speculative_num_steps": None}
+    states = [{"avg_spec_accept_length": 2.5}, {"avg_spec_accept_length": 9.0}]
+    found = NATIVE.speculating(lambda _: {**told, "internal_states": states, "api_key": "x"})
+    assert found == {
+        "speculative_algorithm": "NGRAM",
+        "speculative_num_draft_tokens": 12,
+        "server_accept_length": 2.5,
+    }
+    odd = {"speculative_num_draft_tokens": 10**400, "internal_states": [{"avg_spec_accept_length": float("inf")}]}
+    assert NATIVE.speculating(lambda _: odd) == {}
+    for speech, answer in ((NATIVE, None), (SPEECHES["openai"], told)):
+        with pytest.raises(UntoldError):
+            speech.speculating(lambda _, answer=answer: answer)  # type: ignore[misc]
 
 
 def test_a_chat_answer_is_read_with_its_usage() -> None:

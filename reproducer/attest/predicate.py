@@ -23,7 +23,13 @@ SCHEMA_NAME = "qualification-1.json"
 
 
 class Result(Part):
-    """One value of one measure, with the bound of the lock on it where there is one."""
+    """One value of one measure, with the bound of the lock on it where there is one.
+
+    Attributes:
+        interval: where the value lies with a confidence of 95 %.
+        relative_to: digest of the reference receipt that the threshold is a share of.
+        noise_floor: how far a value may lie beyond such a threshold without a difference being shown.
+    """
 
     metric: ParameterName
     kind: ValueKind
@@ -31,9 +37,12 @@ class Result(Part):
     value: float
     minimum: float
     maximum: float
+    interval: tuple[float, float] | None = None
     comparator: Literal[">=", "<=", "=="] | None = None
     threshold: int | float | bool | None = None
     passed: bool | None = None
+    relative_to: Sha256 | None = None
+    noise_floor: float | None = None
 
 
 class ReceiptDescriptor(Part):

@@ -16,7 +16,7 @@ from reproducer.attest.predicate import (
 )
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Checkpoint, Component, Lock
-from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Derived, MeasureReceipt
+from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Derived, MeasureReceipt, ThresholdResult
 from reproducer.documents.sources import Artefact, GitSource, HubSource, LocalSource, Submodule
 from reproducer.ledger import AnyReceipt, receipt_name
 
@@ -229,6 +229,7 @@ def _measure_result(receipt: MeasureReceipt, *, several: bool) -> MeasureResult:
 def _results(receipt: MeasureReceipt, derived: Derived) -> list[Result]:
     """One derived value once for each bound on it, or once without one."""
     bounds = [each for each in receipt.thresholds if each.threshold.value == derived.name]
+    spread = derived.spread
     plain = Result(
         metric=derived.name,
         kind=derived.kind,
@@ -236,10 +237,16 @@ def _results(receipt: MeasureReceipt, derived: Derived) -> list[Result]:
         value=derived.value,
         minimum=derived.minimum,
         maximum=derived.maximum,
+        interval=None if spread is None else (spread.low, spread.high),
     )
-    return [
-        plain.model_copy(
-            update={"comparator": each.threshold.comparator, "threshold": each.threshold.bound, "passed": each.passed}
-        )
-        for each in bounds
-    ] or [plain]
+    return [plain.model_copy(update=_bound(each)) for each in bounds] or [plain]
+
+
+def _bound(result: ThresholdResult) -> dict[str, object]:
+    """A bound and whether it holds; one that is a share of a reference's value in the value's own unit."""
+    threshold, relative = result.threshold, result.relative
+    said: dict[str, object] = {"comparator": threshold.comparator, "passed": result.passed}
+    if threshold.relative_to is None:
+        return {**said, "threshold": threshold.bound}
+    said["relative_to"] = threshold.relative_to.sha256
+    return said if relative is None else {**said, "threshold": relative.against, "noise_floor": relative.floor}

@@ -16,6 +16,7 @@ from reproducer.documents.verdict import Aspect, Check, Verdict
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.apart import identity, names
 from reproducer.report.ladder import ladders
+from reproducer.report.spread import clocks, in_turn, spreads
 from reproducer.report.text import NOTHING, code, gibibytes, number, plain, table
 
 REPORT_FORMAT = "penny-report/1"
@@ -75,7 +76,10 @@ def _head(
     rows = [("lock", code(lock.digest))]
     if key_id is not None:
         rows.append(("key", code(key_id)))
-    rows += [("namespace", code(name)) for name in sorted({launch.namespace for launch in launches if launch.altered is None})]
+    rows += [
+        ("namespace", code(name))
+        for name in sorted({launch.namespace for launch in launches if launch.altered is None})
+    ]
     rows += [("rebuild level", code(level)) for level in sorted({build.level for build in builds})]
     return [
         f"<!-- {REPORT_FORMAT} -->",
@@ -107,6 +111,7 @@ def _measures(measures: list[MeasureReceipt], figure: str | None) -> list[str]:
         "The value is the median over n samples, warm-up left out. Kinds are different quantities; no number of one"
     )
     lines.append("kind is comparable with a number of another.")
+    lines += spreads(_told(measures))
     lines += ladders(measures)
     if figure is not None:
         lines += ["", f"![Spread of the samples of each measure]({figure})"]
@@ -155,8 +160,19 @@ def _range(derived: Derived) -> str:
 def _bounds(results: list[ThresholdResult]) -> tuple[str, str]:
     if not results:
         return "none", NOTHING
-    bounds = [f"{_SIGN[each.threshold.comparator]} {_bound(each.threshold.bound)}" for each in results]
+    bounds = [f"{_SIGN[each.threshold.comparator]} {_bound(each.threshold.bound)}{_relative(each)}" for each in results]
     return ", ".join(bounds), "yes" if all(each.passed for each in results) else "**no**"
+
+
+def _relative(result: ThresholdResult) -> str:
+    """What a bound that is relative to a receipt came to."""
+    if result.threshold.relative_to is None:
+        return ""
+    relative = result.relative
+    if relative is None:
+        return " of a reference, not compared"
+    floor = "unknown" if relative.floor is None else number(relative.floor)
+    return f" of {number(relative.reference)}: {relative.conclusion} (noise floor {floor})"
 
 
 _SIGN = {">=": "≥", "<=": "≤", "==": "="}
@@ -242,7 +258,7 @@ def _conditions(builds: list[BuildReceipt], measures: list[MeasureReceipt]) -> l
     if gpus := [row for each in _told(measures) for row in _gpus(*each)]:
         columns = ("measure", "GPU", "driver", "limit set", "limit that held", "clocks held back by", "readings")
         lines += ["", *table(columns, gpus)]
-    return lines
+    return lines + clocks(_told(measures)) + in_turn(_told(measures))
 
 
 def _gpus(name: str, receipt: MeasureReceipt) -> list[tuple[str, ...]]:

@@ -82,7 +82,7 @@ def test_qualification_says_measure_comparator_threshold_and_sample_size(evidenc
         10,
         True,
     )
-    assert free.keys() == {"metric", "kind", "unit", "value", "minimum", "maximum"}
+    assert free.keys() == {"metric", "kind", "unit", "value", "minimum", "maximum", "interval"}
     assert "reason" not in measure
 
 

@@ -57,6 +57,8 @@ def info(given: dict[str, str]) -> dict[str, object]:
     """What it says it runs with."""
     return {
         "model_path": given["model-path"],
+        "tool_call_parser": given.get("tool-call-parser"),
+        "reasoning_parser": given.get("reasoning-parser"),
         "tokenizer_path": given["model-path"],
         "served_model_name": given["model-path"],
         "dtype": "bfloat16",

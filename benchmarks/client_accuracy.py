@@ -1,11 +1,10 @@
 """How exact the measuring client is, beside SGLang's `bench_serving`, against a server with a known schedule.
 
-`python -m benchmarks.client_accuracy --store DIR` needs a store with a built SGLang runtime, for `bench_serving`;
-without it penny's client is measured alone. Streams of 200 tokens a second, 1, 4 and 64 at once; every arm in a process of its
-own, one after the other, several times over. Rate and time to the first token are compared with what the server did: it
-tells when it read each request and when each token left. `penny, view` is the client while its live view is drawn in a
-terminal. `--first` gives the server and all clients first call on the processors (SCHED_RR, needs root): on a machine
-where others work, that is what an idle one looks like.
+With `--store DIR`, a store with a built SGLang runtime, `bench_serving` is run beside it. Streams of 200 tokens a
+second, 1, 4 and 64 at once; every arm in a process of its own, one after the other, several times over. Rate and time to the
+first token are compared with what the server did: it tells when it read each request and when each token left. `penny,
+view` is the client while its live view is drawn in a terminal. `--first` gives the server and all clients first call on
+the processors (SCHED_RR, needs root): on a machine where others work, that is what an idle one looks like.
 
 Exits 1 where penny's median rate is off by more than 0.2 %, its median first token by more than 2 ms, or either by more
 than `bench_serving`'s.
@@ -13,16 +12,22 @@ than `bench_serving`'s.
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from benchmarks.bench_serving import BenchServing, Reported
+from reproducer.cli.console import PlainConsole
+from reproducer.cli.live import LiveView
 from reproducer.qualify.answers import generated
 from reproducer.qualify.client import ask, together
+from reproducer.qualify.flight import Flight
 from reproducer.qualify.measures.rules import decoding, to_first
 from tests.qualify.paced import native, paced
 
@@ -131,15 +136,32 @@ def penny(url: str, streams: int, prefix: tuple[str, ...], *, view: bool) -> Rep
 
 def be_an_arm(url: str, streams: int, *, view: bool) -> int:
     """One release of streams; says each one's rate and time to the first token."""
-    del view
-    asked = [native(tokens=TOKENS)] * streams
-    exchanges = together(url, asked)
+    asked, flight = [native(tokens=TOKENS)] * streams, Flight()
+    with viewed(flight) if view else nullcontext():
+        exchanges = together(url, asked, flight=flight)
     records = [generated(each, got, 0) for each, got in zip(asked, exchanges, strict=True)]
     if faults := [record.error for record in records if record.error]:
         raise SystemExit(f"faults: {faults}")
     rates = [rate.value for record in records if (rate := decoding(record))]
     print(json.dumps([rates, [to_first(record) / 1e9 for record in records]]))
     return 0
+
+
+@contextmanager
+def viewed(flight: Flight) -> Iterator[None]:
+    """Draw the live view in a terminal that another process reads."""
+    reader, writer = os.openpty()
+    with (
+        subprocess.Popen(["/bin/cat"], stdin=reader, stdout=subprocess.DEVNULL) as screen,
+        os.fdopen(writer, "w") as terminal,
+    ):
+        view = LiveView(PlainConsole(file=terminal, force_terminal=True, width=80))
+        view.show("decode.concurrent/1  sample 3 of 10, boot 1", 12, 60, flight, 100.0)
+        try:
+            yield
+        finally:
+            view.close()
+            screen.kill()
 
 
 if __name__ == "__main__":

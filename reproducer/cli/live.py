@@ -48,7 +48,7 @@ class LiveView:
         self.erase()
         with self._lock:
             self._flight, self._left, self._since, self._seen = flight, left, time.monotonic(), []
-            self._console.print(_first_line(heading, done, total), no_wrap=True, overflow="ellipsis", crop=True)
+            self._console.print(_first_line(heading, done, total, self._console.width))
             self._write(self._second_line())
             self._shown = True
         if self._thread is None:
@@ -101,21 +101,19 @@ class LiveView:
             self._over.set()
 
 
-def _first_line(heading: str, done: int, total: int) -> "RenderableType":
-    """The measure, a bar, and how many samples there are."""
+def _first_line(heading: str, done: int, total: int, width: int) -> "RenderableType":
+    """The measure, a bar, and how many samples there are; a long name gives way to the rest."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
+    said, counted = Text(f"  {heading}"), f"{done} of {total} samples"
+    said.truncate(max(width - _BAR - len(counted) - 2, 1), overflow="ellipsis")
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_column(no_wrap=True)
     grid.add_column(width=_BAR)
     grid.add_column(no_wrap=True)
-    grid.add_row(
-        Text(f"  {heading}"),
-        ProgressBar(total=max(total, 1), completed=done, width=_BAR),
-        Text(f"{done} of {total} samples"),
-    )
+    grid.add_row(said, ProgressBar(total=max(total, 1), completed=done, width=_BAR), counted)
     return grid
 
 

@@ -221,7 +221,9 @@ def _values(finished: "Finished") -> str:
     """The first value of a sample; what all samples have is in the table at the end."""
     if finished.reason:
         return ": invalid"
-    return next((f": {name} {median(all_of):.4g} {unit}" for name, (all_of, unit) in finished.values.items()), "")
+    for name, (found, unit) in finished.values.items():
+        return f": {name} {median(found):.4g}" + (f" {unit}" if unit in ("tok/s", "s", "tokens", "nats") else "")
+    return ""
 
 
 def _amount(count: int, unit: Unit) -> str:

@@ -27,8 +27,8 @@ class Ended:
 
     @property
     def result(self) -> dict[str, Any]:
-        """What it printed with --json."""
-        data: dict[str, Any] = json.loads(self.out)
+        """What it printed with --json: the last line, after one for each sample where it measured."""
+        data: dict[str, Any] = json.loads(self.out.splitlines()[-1])
         return data
 
 

@@ -1,5 +1,6 @@
 """A server that penny knows nothing of but its protocol: from a manifest to signed evidence, by the command line."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,9 @@ def test_whole_way(penny: Penny) -> None:
     assert qualified.code == 0, qualified.err
     assert qualified.result["passed"] is True
     assert len(qualified.result["receipts"]) == 3
+    samples = [json.loads(line) for line in qualified.out.splitlines()[:-1]]
+    assert {sample["event"] for sample in samples} == {"sample"}
+    assert len({sample["measure"] for sample in samples}) == 3
 
     whole = penny("reproduce", "--yes", "--json")
     assert whole.code == 0, whole.err

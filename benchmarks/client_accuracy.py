@@ -1,10 +1,11 @@
 """How exact the measuring client is, beside SGLang's `bench_serving`, against a server with a known schedule.
 
 With `--store DIR`, a store with a built SGLang runtime, `bench_serving` is run beside it. Streams of 200 tokens a
-second, 1, 4 and 64 at once; every arm in a process of its own, one after the other, several times over. Rate and time to the
-first token are compared with what the server did: it tells when it read each request and when each token left. `penny,
-view` is the client while its live view is drawn in a terminal. `--first` gives the server and all clients first call on
-the processors (SCHED_RR, needs root): on a machine where others work, that is what an idle one looks like.
+second, 1, 4 and 64 at once; every arm in a process of its own, one after the other, several times over. Rate and time
+to the first token are compared with what the server did: it tells when it read each request and when each token left.
+`penny, view` is the client while its live view is drawn in a terminal. `--first` gives the server and all clients
+first call on the processors (SCHED_RR, needs root): on a machine where others work, that is what an idle one looks
+like.
 
 Exits 1 where penny's median rate is off by more than 0.2 %, its median first token by more than 2 ms, or either by more
 than `bench_serving`'s.

@@ -30,14 +30,10 @@ def rounds(parameters: Parameters, of_nonce: str) -> Iterator[tuple[tuple[tuple[
     Each round has the same numbers of long and short requests in another order. Every prompt begins with tokens of its
     own, so that none is cached; what follows them is the same for all of a kind.
     """
-    kinds = [
-        (
-            token_prompt(f"{of_nonce}/{name}", whole(parameters, f"{name}_prompt_tokens")),
-            whole(parameters, f"{name}_output_tokens"),
-        )
-        for name in ("long", "short")
-        for _ in range(whole(parameters, name))
-    ]
+    kinds: list[tuple[tuple[int, ...], int]] = []
+    for name in ("long", "short"):
+        body = token_prompt(f"{of_nonce}/{name}", whole(parameters, f"{name}_prompt_tokens"))
+        kinds += [(body, whole(parameters, f"{name}_output_tokens"))] * whole(parameters, name)
     for at in count():
         keys = token_prompt(f"{of_nonce}/{at}", len(kinds) * (_UNIQUE + 1))
         order = sorted(range(len(kinds)), key=lambda which: (keys[which], which))
@@ -73,7 +69,7 @@ class Soak(Method):
             if now - readings[-1].at_ns >= lasting // _READINGS:
                 readings.append(reading(target.pid, now))
             lost = all(exchange.fault == "connection" for exchange in exchanges)
-            sent = len(requests) // len(calls) * sum(len(prompt) for prompt, _ in each)
+            sent = len(requests) // len(calls) * _tokens_of_round(parameters)
             if now >= lasting or lost or len(requests) + len(calls) > MOST_REQUESTS or sent > MOST_TOKENS:
                 break
         return Observed(tuple(requests), readings=tuple(readings))
@@ -84,7 +80,7 @@ class Soak(Method):
         size = whole(parameters, "long") + whole(parameters, "short")
         if not sample.requests or len(sample.requests) % size:
             yield f"{len(sample.requests)} requests are no rounds of {size}"
-        tokens = sum(each.prompt_tokens for each in sample.requests)
+        tokens = len(sample.requests) // size * _tokens_of_round(parameters)
         if len(sample.requests) > MOST_REQUESTS or tokens > 2 * MOST_TOKENS:
             yield f"more than {MOST_REQUESTS} requests or {2 * MOST_TOKENS} prompt tokens"
         schedule = rounds(parameters, seed(sample, self.id))
@@ -119,6 +115,10 @@ class Soak(Method):
         yield "resident_slope", _slope([(each.at_ns, each.resident_bytes) for each in held])
         yield "gpu_slope", _slope([(each.at_ns, each.gpu_bytes) for each in held])
         yield "open_files_growth", _growth(held)
+
+
+def _tokens_of_round(parameters: Parameters) -> int:
+    return sum(whole(parameters, name) * whole(parameters, f"{name}_prompt_tokens") for name in ("long", "short"))
 
 
 def _not_asked(request: RequestRecord, prompt: tuple[int, ...], output: int) -> Faults:

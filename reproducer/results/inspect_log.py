@@ -72,6 +72,9 @@ def _score(run: Making, at: int) -> None:
     name = run.at(*place, "name")
     label = written((name,)) if isinstance(name, str) and name else f"scores[{at}]"
     run.fields.take(*run.place, *place, "name")
+    if isinstance(reducer := run.at(*place, "reducer"), str) and reducer:
+        label = f"{label}, {written((reducer,))}"
+        run.fields.take(*run.place, *place, "reducer")
     for metric in run.fields.table(*run.place, *place, "metrics"):
         how = "the metric over samples, epochs reduced before, in the scorer's own scale"
         run.score(

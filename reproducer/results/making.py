@@ -111,10 +111,6 @@ class Making:
         self.fields.take(*self.place, *below)
         self._known[written(below)] = str(value) if isinstance(value, str) else value
 
-    def known(self, name: str, value: Scalar) -> None:
-        """A condition that stands in the file in another form."""
-        self._known[name] = value
-
     def seconds(self, *below: str | int, ms: bool = False) -> int | None:
         """A time of one request in nanoseconds, taken; raises as `Fields.number` does, and for one without end."""
         value = self.fields.number(*self.place, *below)
@@ -152,6 +148,9 @@ class Making:
         )
 
     def _stated(self, below: Place, value: float, **of: Any) -> None:
+        if any((each.name, each.statistic) == (of["name"], of["statistic"]) for each in self._quantities):
+            self.leave(*below, why="another number of this name stands before it")
+            return
         self.fields.mapped()
         field = written((*self.place, *below))
         self._quantities.append(ImportedQuantity(value=value, origin="stated", fields=(field,), **of))
@@ -200,6 +199,6 @@ def _unfit(value: object) -> str:
             return "is long or no plain text"
         if found := leaks({"value": value}, where="", machine=Machine.here()):
             return f"holds {found[0].what}"
-    elif isinstance(value, int) and abs(value) >= 2**53:
+    elif isinstance(value, int | float) and not abs(value) < 2**53:
         return "is too large for a number"
     return ""

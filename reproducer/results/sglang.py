@@ -17,6 +17,7 @@ _NATIVE = frozenset({"sglang", "sglang-native"})
 _CONDITIONS = (
     ("backend",),
     ("dataset_name",),
+    ("request_rate",),
     ("tag",),
     ("max_concurrency",),
     ("sharegpt_output_len",),
@@ -62,12 +63,6 @@ def _run(fields: Fields, place: Place, at: int, where: str) -> ImportedRun:
     run = Making(fields, place, name=f"line {at + 1}", unknown=UNKNOWN_OF_SPEED, where=where)
     for condition in _CONDITIONS:
         run.condition(*condition)
-    rate = run.at("request_rate")
-    if isinstance(rate, NotFinite | str):
-        fields.take(*place, "request_rate")
-        run.known("request_rate", str(rate))
-    else:
-        run.condition("request_rate")
     for key, why in _LEFT.items():
         run.leave(key, why=why)
     run.leave("server_info", why="what the server says of itself, without a lock to hold it against")
@@ -91,7 +86,9 @@ def _run(fields: Fields, place: Place, at: int, where: str) -> ImportedRun:
     return run.done()
 
 
-_DURATION = "from before the first request to after the last, with the client's question for /server_info in it"
+_DURATION = (
+    "from before the first request to after the last, and where the backend is sglang the question for /server_info"
+)
 
 
 def _together(run: Making) -> str | None:
@@ -117,7 +114,7 @@ def _requests(run: Making) -> None:
     length = len(lists["ttfts"])
     if not length or any(len(each) != length for each in lists.values()):
         return
-    native = run.at("backend") in _NATIVE
+    native = str(run.at("backend")) in _NATIVE
     for at in range(length):
         run.requests.append(_request(run, at, native=native))
     run.leave("errors", why="texts of errors; that a request failed is kept")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reproducer.documents.bounds import DEEPEST
+from reproducer.documents.imported import ImportedResult
 from reproducer.errors import InvalidDocumentError, PennyError, UnsafeInputError, UsageError
 from reproducer.results import fields, making, reading
 from reproducer.results.keeping import import_result, keep
@@ -151,6 +152,28 @@ def test_a_file_with_nothing_in_it(tmp_path: Path) -> None:
     refused(
         written(tmp_path, [{"results": {}, "configs": {}, "versions": {}, "n-shot": {}}]), "nothing that has a place"
     )
+
+
+@pytest.mark.parametrize("name", ["sglang-paced.jsonl", "vllm-detailed.json", "lm-eval.json", "inspect.json"])
+@pytest.mark.parametrize("value", [[1], {"a": {}}, "x\ud800", float("inf"), True])
+def test_a_field_of_another_type(name: str, value: Any, tmp_path: Path) -> None:
+    """Whatever stands in a field, the file is imported without it or refused in one line; nothing breaks."""
+    for key in loaded(name)[0]:
+        try:
+            result = imported(changed(tmp_path, name, 0, key, value=value))
+        except PennyError:
+            continue
+        assert ImportedResult.from_json(result.canonical(), where=key) == result
+
+
+def test_two_numbers_of_one_name(tmp_path: Path) -> None:
+    """A log whose scores were reduced in two ways has one of each; what nothing tells apart is named."""
+    scores = loaded("inspect.json")[0]["results"]["scores"]
+    twice = [scores[0] | {"reducer": "mean"}, scores[0] | {"reducer": "max"}, scores[0] | {"reducer": "max"}]
+    result = imported(changed(tmp_path, "inspect.json", 0, "results", "scores", value=twice))
+    names = {each.name for each in result.runs[0].quantities}
+    assert {"match, mean/accuracy", "match, max/accuracy"} < names
+    assert why(result, "results.scores[].metrics.accuracy.value") == "another number of this name stands before it"
 
 
 def test_a_document_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,8 +77,10 @@ class Paced:
             left = self.due[0][0] - time.monotonic_ns() if self.due else 50 * NS
             if left > 2 * NS or not self.due:
                 self.take(self.poll.poll((left - NS) / 1e9 if self.due else 0.05))
-            elif left > 0:
-                time.sleep(left / 1e9)
+            else:
+                self.take(self.poll.poll(0))  # however much is due, a request that has come is read
+                left = self.due[0][0] - time.monotonic_ns()
+                time.sleep(max(left, 0) / 1e9)
 
     def take(self, ready: list[tuple[int, int]]) -> None:
         """Read everything that has come before any of it is answered, so that no request waits for another one."""

@@ -33,7 +33,9 @@ WAYS = ["", "crlf", "split", "joined", "length", "until-close", "trailer", "cont
 def test_an_answer_is_whole_however_it_is_framed_and_cut_into_segments(url: str, way: str) -> None:
     """Every token in order, both protocols beside each other; each as a piece of its own where it was sent so."""
     asked = [native(way), compatible(way)]
+    since = time.monotonic()
     first, second = together(url, asked, deadline_s=10)
+    assert time.monotonic() - since < 8, "the client saw by itself that the answers were whole"
     records = [generated(asked[0], first, first.sent_ns), completed(asked[1], second, second.sent_ns)]
     for record, exchange in zip(records, (first, second), strict=True):
         assert (record.error, exchange.fault) == (None, None)

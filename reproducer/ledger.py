@@ -1,5 +1,6 @@
 """Where receipts lie between commands: append-only, one file a receipt, named by kind and digest."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,11 @@ from reproducer.documents.claims import is_claim
 from reproducer.documents.imported import is_imported
 from reproducer.documents.receipts import RECEIPT_KINDS, BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_bytes, read_text, write_atomically
-from reproducer.errors import DriftError, InvalidDocumentError, SignatureError, UnsafeInputError
+from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, SignatureError, UnsafeInputError
 
 AnyReceipt = BuildReceipt | LaunchReceipt | MeasureReceipt
 LARGEST_RECEIPT = 64 << 20
+LARGEST_LOG = 256 << 20
 
 
 def receipt_name(receipt: AnyReceipt) -> str:
@@ -117,6 +119,19 @@ class Ledger:
         if not path.exists():
             write_atomically(path, receipt.canonical() + b"\n")
         return path
+
+    def keep(self, path: Path, sha256: str) -> None:
+        """Keep a file beside the receipts under its digest; one that is there already stays as it is.
+
+        Raises:
+            NotCheckedError: it cannot be written, or its bytes are not those of the digest.
+        """
+        kept = self.folder / "logs" / f"{sha256}{path.suffix}"
+        data = read_bytes(path, what="log", limit=LARGEST_LOG)
+        if hashlib.sha256(data).hexdigest() != sha256:
+            raise NotCheckedError("a log was changed before it was kept", where=str(path))
+        if not kept.exists():
+            write_atomically(kept, data)
 
     def paths(self) -> tuple[Path, ...]:
         """The receipt files, oldest name order; empty where the folder is missing."""

@@ -156,7 +156,9 @@ def reproduce(
             reporter.note("an interrupted run is taken up where it stopped")
         boots = Boots(opened, runtime, namespace, run, port, reporter, accepted, ledger)
         since = time.monotonic()
-        measures = qualify(opened, receipt, boots.boot, workspace=run.folder / "samples", reporter=reporter)
+        measures = qualify(
+            opened, receipt, boots.boot, workspace=run.folder / "samples", reporter=reporter, keep=ledger.keep
+        )
         for measure in measures:
             ledger.add(measure)
         walk.ended("launch", time.monotonic() - boots.seconds, boots.told())

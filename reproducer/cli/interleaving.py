@@ -123,7 +123,7 @@ def _arm(
     parent = place.store.root / "interleaved" / f"{opened.digest}-{name}"
     run = stack.enter_context(run_folder(parent, place.kv, abandon=partial(end_all, reporter=reporter)))
     boots = Boots(opened, runtime, derive(opened.lock), run, place.port, reporter, accepted, ledger)
-    return Arm(opened, runtime.receipt, boots.boot, run.folder / "samples", _launches(ledger))
+    return Arm(opened, runtime.receipt, boots.boot, run.folder / "samples", _launches(ledger), ledger.keep)
 
 
 def _launches(ledger: "Ledger") -> "Callable[[Iterable[str]], list[LaunchReceipt]]":

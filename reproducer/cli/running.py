@@ -187,7 +187,9 @@ def qualify(
     store: StoreOption = None,
     kv: KvOption = None,
     port: PortOption = None,
-    suite: Annotated[str | None, typer.Option("--suite", help="The suite; it must be the lock's.")] = None,
+    suite: Annotated[
+        str | None, typer.Option("--suite", help="The lock's suite, or `tools` or `reasoning` in it.")
+    ] = None,
     against: Annotated[
         Path | None,
         typer.Option("--against", help="Another lock: both are measured in turn, and what differs is shown."),
@@ -213,14 +215,14 @@ def qualify(
     from reproducer.documents.opened import open_lock
     from reproducer.identity.namespace import derive
     from reproducer.launch.turn import end_all
+    from reproducer.qualify.selection import selected
     from reproducer.qualify.suite import qualify as measure
     from reproducer.runs import run_folder
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
     opened.check_files()
-    if suite is not None and suite != opened.lock.qualification.suite:
-        raise UsageError(f"the lock has no suite {suite!r}", todo=f"its suite is {opened.lock.qualification.suite!r}")
+    only = selected(opened.lock.qualification, suite)
     place = open_store(store)
     if against is not None:
         _refuse_beside_against(suite=suite, record=record_reference, python=python, folders=checkpoint)
@@ -239,7 +241,13 @@ def qualify(
             return
         front.reporter.finished = lambda finished: front.tell(sample_line(finished))
         receipts = measure(
-            opened, runtime.receipt, boots.boot, workspace=run.folder / "samples", reporter=front.reporter
+            opened,
+            runtime.receipt,
+            boots.boot,
+            workspace=run.folder / "samples",
+            reporter=front.reporter,
+            keep=ledger.keep,
+            only=only,
         )
         paths = [ledger.add(receipt) for receipt in receipts]
     passed = all(receipt.status != "failed" for receipt in receipts)

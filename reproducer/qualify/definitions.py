@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from reproducer.capability.settings import CASES, MARKS, SETTINGS, Setting
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.errors import InvalidDocumentError
@@ -342,7 +343,32 @@ _ALL = (
         "whatever earlier samples left of the fixed question",
     ),
 )
-DEFINITIONS: Mapping[str, Definition] = MappingProxyType({each.id: each for each in _ALL})
+
+
+def _capability(setting: Setting) -> Definition:
+    """A capability suite at one effort in one call mode."""
+    cases = CASES[setting.suite]
+    return Definition(
+        setting.id,
+        (
+            Parameter("cases", cases, 1, cases),
+            _tokens("max_tokens", 2048 if setting.suite == "tools" else 16384, least=16),
+            Parameter("temperature", 0.0, 0.0, 2.0, whole=False),
+            Parameter("top_p", 1.0, 0.01, 1.0, whole=False),
+            Parameter("seed", 0, 0, 2**31 - 1),
+            Parameter("concurrency", 4, 1, 256),
+        ),
+        (
+            *(Value(name, "score", "ratio") for name in MARKS[setting.suite]),
+            Value("cases", "count", "count"),
+            Value("output_tokens", "count", "tokens"),
+        ),
+        "whatever earlier samples left of the fixed cases",
+    )
+
+
+_CAPABILITIES = tuple(_capability(setting) for setting in SETTINGS.values())
+DEFINITIONS: Mapping[str, Definition] = MappingProxyType({each.id: each for each in (*_ALL, *_CAPABILITIES)})
 
 
 def definition(measure: str) -> Definition:

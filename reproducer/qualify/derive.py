@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reproducer.capability.by_case import by_case
+from reproducer.capability.settings import MARKS
 from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.documents.receipts import (
     Derived,
@@ -16,13 +18,13 @@ from reproducer.documents.receipts import (
 )
 from reproducer.qualify.definitions import COUNTED, definition, resolved
 from reproducer.qualify.measures.registry import METHODS
-from reproducer.qualify.quantities import Count, Quantity, summarise
+from reproducer.qualify.quantities import Count, Quantity, Score, summarise
 from reproducer.qualify.validity import invalid_reason
 from reproducer.statistics.comparison import Difference
 from reproducer.statistics.observations import Observations, Summary
 from reproducer.statistics.spread import spread
 
-_SHARES = frozenset({"found", "found_first", "found_middle", "found_last"})
+_SHARES = frozenset({"found", "found_first", "found_middle", "found_last"}.union(*MARKS.values()))
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,9 @@ def _derived(name: str, collected: Collected, statistics: Statistics | None) -> 
     derived = summarise(name, quantities, share=name in _SHARES)
     if derived is None or statistics is None:
         return derived
+    if isinstance(quantities[0], Score):
+        marks = [[each.value for each in of_sample] for _, of_sample in collected.found[name]]
+        return derived.model_copy(update={"spread": by_case(marks)})
     return derived.model_copy(update={"spread": spread(collected.observations(name), how(name, derived.unit))})
 
 

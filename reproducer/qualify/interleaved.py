@@ -67,7 +67,7 @@ def qualify_in_turn(
     """
     arms: dict[ArmName, Arm] = {"A": first, "B": second}
     runs = {
-        name: Run(arm.opened, arm.build_receipt, arm.boot, reporter, deadline_s, settle_s)
+        name: Run(arm.opened, arm.build_receipt, arm.boot, reporter, deadline_s, settle_s, arm.keep)
         for name, arm in arms.items()
     }
     with measuring_alone(reporter):

@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 import reproducer
+from reproducer.capability.conditions import capability_conditions
 from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure, Scalar
 from reproducer.documents.opened import OpenedLock
@@ -81,6 +82,8 @@ def qualify(
     reporter: Reporter,
     deadline_s: float = DEADLINE_S,
     settle_s: float = SETTLE_S,
+    keep: Callable[[Path, str], None] | None = None,
+    only: Container[str] | None = None,
 ) -> tuple[MeasureReceipt, ...]:
     """Run the suite of a lock and give one receipt for each measure, in the suite's order.
 
@@ -95,19 +98,22 @@ def qualify(
         reporter: where progress goes.
         deadline_s: how long one request may take.
         settle_s: how long a server stays up at least after the last prompt that the next one restores.
+        keep: keeps a file beside the receipts, under the digest of its bytes; None where nobody keeps any.
+        only: the ids of the measures to run; None for all of the suite.
 
     Raises:
         NotCheckedError: the server died or the disk is full; finished samples are kept.
         InvalidDocumentError: parameters or thresholds that a measure does not have.
         DriftError: the reference is not the file that the lock pins.
     """
-    run = Run(opened, build_receipt, boot, reporter, deadline_s, settle_s)
+    run = Run(opened, build_receipt, boot, reporter, deadline_s, settle_s, keep, only)
     with measuring_alone(reporter):
         cells = Cells.opened(workspace, Owner(lock_digest=opened.digest, build_receipt=build_receipt.digest), reporter)
         run.measure(cells)
         return tuple(
             run.receipt(position, measure, cells, workspace)
             for position, measure in enumerate(opened.lock.qualification.measures)
+            if only is None or measure.id in only
         )
 
 
@@ -121,6 +127,8 @@ class Run:
     reporter: Reporter
     deadline_s: float
     settle_s: float
+    keep: Callable[[Path, str], None] | None = None
+    only: Container[str] | None = None
 
     def __post_init__(self) -> None:
         self.watcher: Watcher = self.reporter if isinstance(self.reporter, Watcher) else Unwatched()
@@ -143,7 +151,8 @@ class Run:
                     if threshold.relative_to is not None:  # found out now, not after everything was measured
                         baseline(self.opened, measure, threshold, self.reference)
                 self.parameters[position] = resolved(measure.id, measure.parameters)
-        runnable = [(at, measure) for at, measure in enumerate(suite.measures) if at not in self.skipped]
+        wanted = [(at, each) for at, each in enumerate(suite.measures) if self.only is None or each.id in self.only]
+        runnable = [(at, measure) for at, measure in wanted if at not in self.skipped]
         self.steps = planned(runnable, suite.boots)
 
     def _cannot_run(self, measure: Measure) -> str:
@@ -253,7 +262,13 @@ class Run:
             # this server keeps what it is asked now: asked again after an interruption it would find its own pages
             cells.remove(step.before)
         target = Target(
-            server.url, self.deadline_s, speech=SPEECHES[self.engine.speech], pid=server.pid, flight=flight
+            server.url,
+            self.deadline_s,
+            speech=SPEECHES[self.engine.speech],
+            pid=server.pid,
+            workspace=cells.folder,
+            keep=self.keep,
+            flight=flight,
         )
         watch = Watch.begin(server.pid)
         observed = self._observed(target, step, nonce)
@@ -279,6 +294,7 @@ class Run:
             requests=requests,
             facts=facts,
             readings=observed.readings,
+            transcripts=observed.transcripts,
         )
         return Cell(
             launch_receipts=launches,
@@ -333,6 +349,8 @@ class Run:
                 folder,
                 known.cache_state if known is not None and not skipped else "unknown",
                 sampling=None if measure.id in SETTINGS else {"temperature": TEMPERATURE},
+            ).model_copy(
+                update={"capability": capability_conditions(self.opened.lock, measure.id, parameters, samples)}
             ),
             reference_sha256=reference.sha256 if compared and reference is not None else None,
             samples=samples,

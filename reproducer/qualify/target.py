@@ -1,7 +1,8 @@
 """The server that is measured, and the ways in which measures ask it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from reproducer.documents.receipts import RequestRecord
@@ -32,6 +33,8 @@ class Target:
         lost: whether a connection failed, so that the caller looks whether the server lives.
         speech: how completions of token ids are asked for.
         pid: the server's first process; None where nobody may look at it.
+        workspace: a folder in which a measure may lay what it needs; None where there is none.
+        keep: keeps a file beside the receipts, under the digest of its bytes; None where nobody keeps any.
         flight: where whoever watches sees what has arrived.
     """
 
@@ -40,6 +43,8 @@ class Target:
     lost: bool = False
     speech: Speech = NATIVE
     pid: int | None = None
+    workspace: Path | None = None
+    keep: Callable[[Path, str], None] | None = None
     flight: Flight = field(default_factory=Flight)
     _model: str | None = None
 

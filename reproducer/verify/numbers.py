@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure
 from reproducer.documents.receipts import Derived, MeasureReceipt, ThresholdResult
 from reproducer.documents.verdict import Check
@@ -10,6 +11,7 @@ from reproducer.qualify.apart import bare_names
 from reproducer.qualify.baselines import Differences, differences
 from reproducer.qualify.definitions import DEFINITIONS, definition, resolved
 from reproducer.qualify.derive import Judgement, asked, derive, judge
+from reproducer.verify.capability import capability_check
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 
 
@@ -40,6 +42,8 @@ def _measure(evidence: Evidence, measure: Measure, name: str, receipt: MeasureRe
             yield unknown(f"threshold.{name}.{threshold.value}", "qualification", why)
         return
     yield _parameters(measure, name, receipt)
+    if measure.id in SETTINGS:
+        yield capability_check(evidence, name, receipt)
     yield _samples(evidence, measure, name, receipt)
     derived, fault = _derive(evidence, measure, receipt)
     yield _derived(name, receipt, derived, fault)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -95,7 +96,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         measure(REASONING, ("correct", ">=", 0.99, "ratio"), ("parseable", ">=", 0.9, "ratio"), cases=20),
     )
     build, ledger = build_receipt(opened), Ledger(folder / "receipts")
-    with scripted("perfect") as server:
+    (folder / "tmp").mkdir()
+    with pytest.MonkeyPatch.context() as patch, scripted("perfect") as server:
+        patch.setattr(tempfile, "tempdir", str(folder / "tmp"))
         boots = Boots(server, opened)
         workspace = folder / "samples"
         receipts = qualify(

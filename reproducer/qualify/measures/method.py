@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import FidelityReference, Reading, RequestRecord, Sample
+from reproducer.documents.transcripts import Transcript
 from reproducer.qualify.definitions import Part
 from reproducer.qualify.quantities import Quantity
 
@@ -25,6 +26,7 @@ class Observed:
     requests: tuple[RequestRecord, ...]
     facts: dict[str, Scalar] = field(default_factory=dict)
     readings: tuple[Reading, ...] | None = None
+    transcripts: tuple[Transcript, ...] | None = None
 
 
 class Method(ABC):
@@ -36,7 +38,7 @@ class Method(ABC):
         counts_errors: whether a request that failed is part of what is measured and does not make a sample invalid.
     """
 
-    id: ClassVar[str]
+    id: str
     counts_errors: ClassVar[bool] = False
 
     @abstractmethod

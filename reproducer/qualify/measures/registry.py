@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from reproducer.qualify.measures.capability import capabilities
 from reproducer.qualify.measures.chat import ChatSmoke
 from reproducer.qualify.measures.context import ContextAdmission
 from reproducer.qualify.measures.decode import DecodeConcurrent, DecodeSingle, DecodeSingleMakespan, DecodeTogether
@@ -34,5 +35,6 @@ _ALL: tuple[Method, ...] = (
     DecodeTogether(),
     Needle(),
     ContextAdmission(),
+    *capabilities(),
 )
 METHODS: Mapping[str, Method] = MappingProxyType({each.id: each for each in _ALL})

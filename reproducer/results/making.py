@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reproducer.documents.imported import (
     MOST_REQUESTS,
@@ -13,10 +13,12 @@ from reproducer.documents.imported import (
     ImportedRun,
     ImportedUnit,
 )
-from reproducer.documents.lock import Scalar
 from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.quantities import CompletedRequestRate
 from reproducer.results.fields import Fields, Place, written
+
+if TYPE_CHECKING:
+    from reproducer.documents.lock import Scalar
 
 UNKNOWN_OF_SPEED = (
     "the lock, the build and the arguments of the server",

@@ -21,6 +21,7 @@ _TAG = re.compile(rf"<(a|base)\s((?:[^<>\"']|{_QUOTED})*+)>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([^\s"'>/=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++)))?+""")
 _LARGEST_SIZE = 2**53 - 1
 _LONGEST_URL = 8192
+_WHOLE = ("https://", "http://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,13 @@ def read_page(body: bytes, *, content_type: str, url: str, source: str) -> tuple
 def filename_of(url: str) -> str | None:
     """The plain file name at the end of a URL, None where there is none."""
     try:
-        name = unquote(urlsplit(url).path.rpartition("/")[2])
+        return _plain(urlsplit(url).path)
     except ValueError:
         return None
+
+
+def _plain(path: str) -> str | None:
+    name = unquote(path.rpartition("/")[2])
     return name if _FILENAME.search(name) else None
 
 
@@ -147,15 +152,20 @@ def _html_files(text: str, *, url: str, source: str) -> list[Candidate | None]:
 
 def _candidate(link: str, *, page: str, source: str, requires: object) -> Candidate | None:
     """A candidate with name and URL; None for a link that leads to no plain file or to another kind of place."""
-    joined = _joined(page, link)
+    # Pages name tens of thousands of files, nearly all of them by whole addresses: each is taken apart once.
+    whole = link.startswith(_WHOLE) and link.isascii() and link.isprintable()
+    joined = link if whole else _joined(page, link)
     if joined is None or len(joined) > _LONGEST_URL:
         return None
-    target = urldefrag(joined).url
-    scheme = urlsplit(target).scheme
-    from_disk = page.startswith("file:")
-    if scheme not in ("http", "https") and not (scheme == "file" and from_disk):
+    target = urldefrag(joined).url if "#" in joined else joined
+    try:
+        parts = urlsplit(target)
+    except ValueError:
         return None
-    name = filename_of(target)
+    from_disk = page.startswith("file:")
+    if parts.scheme not in ("http", "https") and not (parts.scheme == "file" and from_disk):
+        return None
+    name = _plain(parts.path)
     if name is None:
         return None
     return Candidate(name, target, None, None, None, requires if isinstance(requires, str) else None, source)

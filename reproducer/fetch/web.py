@@ -293,6 +293,8 @@ def _netrc_login() -> "httpx.Auth | None":
 
 def with_login_of(url: str, index: str) -> str:
     """The URL of a file with the index's user and password where both lie on the same host and port."""
+    if "@" not in index:
+        return url
     theirs, ours = urlsplit(url), urlsplit(index)
     login, at, host = ours.netloc.rpartition("@")
     if at and "@" not in theirs.netloc and (theirs.scheme, theirs.netloc) == (ours.scheme, host):

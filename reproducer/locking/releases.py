@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, NotCheckedError
@@ -82,6 +82,8 @@ class Releases:
     def _serving(self, project: str, version: Version, locator: Locator) -> list[Candidate]:
         found: dict[str, Candidate] = {}
         for each in locator.offered(project):
+            if not _says(each.filename, version):
+                continue
             try:
                 name, other, _, tags = parse_wheel_filename(each.filename)
             except InvalidWheelFilename:
@@ -90,6 +92,19 @@ class Releases:
             if name == canonicalize_name(project) and other == version and serves:
                 found.setdefault(each.filename, each)
         return [found[name] for name in sorted(found)]
+
+
+def _says(filename: str, version: Version) -> bool:
+    """Whether a file name has this version in its second place; a page names thousands, and few are taken apart."""
+    return _version(filename.partition("-")[2].partition("-")[0]) == version
+
+
+@lru_cache(maxsize=4096)
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
 
 
 def may_serve(tags: Iterable[Tag], *, python: str, platform: str) -> bool:

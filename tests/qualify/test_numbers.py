@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reproducer.capability.settings import SETTINGS
 from reproducer.documents.receipts import Candidate
 from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS, check_measure, resolved
@@ -223,10 +224,12 @@ def test_a_threshold_must_bound_a_value_of_its_measure_in_its_unit() -> None:
 
 
 def test_the_page_about_measures_names_what_there_is() -> None:
-    """`docs/measures.md` has a section for every measure, with every parameter, default, value, kind and unit."""
-    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text(encoding="utf-8")
+    """A page has a section for every measure, with every parameter, default, value, kind and unit."""
+    docs = Path(__file__).parents[2] / "docs"
+    page, capability = ((docs / name).read_text(encoding="utf-8") for name in ("measures.md", "capability.md"))
     for name, each in DEFINITIONS.items():
-        section = page.split(f"\n## `{name}`", 1)[1].split("\n## ", 1)[0]
+        told, heading = (capability, f"{SETTINGS[name].suite}/1") if name in SETTINGS else (page, name)
+        section = told.split(f"\n## `{heading}`", 1)[1].split("\n## ", 1)[0]
         for parameter in each.parameters:
             assert f"`{parameter.name}` ({parameter.default:g})" in section
         for value in each.values:

@@ -61,8 +61,13 @@ def parse(kind: EngineKind, words: tuple[str, ...], schema: ArgumentSchema | Non
             parsed.unread.append((shown(word), "no lock carries an option of that name"))
             continue
         found = _argument(schema, flag)
-        negated = found is None and flag.startswith("no-") and _argument(schema, flag[3:]) is not None
-        values = [value] if equals else _values(rest, found, known=schema is not None, flag=negated)
+        negated = _argument(schema, flag[3:]) if found is None and flag.startswith("no-") else None
+        values = [value] if equals else _values(rest, found, known=schema is not None, flag=negated is not None)
+        if negated is not None:
+            flag = f"no-{negated.name}"
+            parsed.arguments.pop(negated.name, None)  # the last form of a toggle counts
+        elif found is not None:
+            parsed.arguments.pop(f"no-{found.name}", None)
         _put(parsed, found.name if found is not None else flag, found, values)
     return parsed
 
@@ -98,15 +103,12 @@ def _put(parsed: Parsed, name: str, argument: Argument | None, values: list[str]
     several = argument is not None and argument.several
     if name in parsed.arguments:
         earlier = parsed.arguments[name]
-        if several and isinstance(earlier, tuple):
+        if several and earlier is not True:
             parsed.unread.append((f"--{name}", "it is given twice; whether the engine joins them is not known"))
     if not values:
         parsed.arguments[name] = True
         return
-    if several or len(values) > 1:
-        parsed.arguments[name] = tuple(values)
-        return
-    parsed.arguments[name] = _typed(argument, values[0])
+    parsed.arguments[name] = tuple(values) if len(values) > 1 else _typed(argument, values[0])
 
 
 def _typed(argument: Argument | None, text: str) -> ArgumentValue:

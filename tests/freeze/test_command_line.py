@@ -16,6 +16,7 @@ SCHEMA = ArgumentSchema(
         Argument(name="max-model-len", field="max_model_len", kind="other"),
         Argument(name="middleware", field="middleware", kind="text", several=True),
         Argument(name="seed", field="seed", kind="integer"),
+        Argument(name="served-model-name", field="served_model_name", kind="text", several=True),
         Argument(name="speculative-config", field="speculative_config", kind="json"),
         Argument(name="tensor-parallel-size", field="tensor_parallel_size", aliases=("tp-size",), kind="integer"),
         Argument(name="tokenizer", field="tokenizer", kind="text"),
@@ -24,11 +25,14 @@ SCHEMA = ArgumentSchema(
 
 
 def test_names_types_and_lists() -> None:
-    """Aliases and beginnings go by the engine's name, numbers are numbers, a list is a list, a flag takes nothing."""
+    """Aliases and beginnings go by the engine's name, numbers are numbers, a list is a list, a flag takes nothing.
+
+    A single word is one however many its argument may take, as manifests spell it.
+    """
     words = [
         "org/model", "--tp-size", "2", "--gpu-mem=0.85", "--enforce-eager", "--no-enable-prefix-caching",
-        "--max-model-len", "8192", "--middleware", "a", "b", "--seed", "-1", "--speculative-config", "{}",
-        "--tokenizer=--odd", "--data_parallel_size", "3",
+        "--max-model-len", "8192", "--middleware", "a", "b", "--seed", "-1",
+        "--speculative-config", "{}", "--served-model-name", "m", "--tokenizer=--odd", "--data_parallel_size", "3",
     ]  # fmt: skip
     parsed = parse("vllm", tuple(words), SCHEMA)
     assert parsed.unread == []
@@ -40,6 +44,7 @@ def test_names_types_and_lists() -> None:
         "no-enable-prefix-caching": True,
         "max-model-len": 8192,
         "middleware": ("a", "b"),
+        "served-model-name": "m",
         "seed": -1,
         "speculative-config": "{}",
         "tokenizer": "--odd",
@@ -53,8 +58,15 @@ def test_short_options_and_what_is_not_read() -> None:
         "vllm", ("--middleware", "a", "-tp", "4", "stray", "-q", "--middleware", "b", "--Bad\x1b", "x"), SCHEMA
     )
     assert parsed.arguments["tensor-parallel-size"] == 4
-    assert parsed.arguments["middleware"] == ("b",)
+    assert parsed.arguments["middleware"] == "b"
     assert [word for word, _ in parsed.unread] == ["'stray'", "'-q'", "--middleware", "'--Bad\\x1b'", "'x'"]
+
+
+def test_the_last_form_of_a_toggle_counts() -> None:
+    """The engine's parser takes the last of `--NAME` and `--no-NAME`, so a lock has that one alone."""
+    on, off = "--enable-prefix-caching", "--no-enable-prefix-caching"
+    assert parse("vllm", (on, off), SCHEMA).arguments == {"no-enable-prefix-caching": True}
+    assert parse("vllm", (off, on), SCHEMA).arguments == {"enable-prefix-caching": True}
 
 
 def test_numbers_stay_as_they_were_written() -> None:

@@ -113,6 +113,7 @@ def test_secrets_are_left_out_by_name(world: World) -> None:
 def test_variables_are_kept_where_they_are_known_and_listed_where_not(world: World) -> None:
     """What the engine or what it runs on reads is kept; code loaders are unknown; the rest is listed by name."""
     variables = {
+        "DO_NOT_TRACK": "1",
         "OMP_NUM_THREADS": "2",
         "SGLANG_UNHEARD_OF": "x",
         "LD_LIBRARY_PATH": "",
@@ -123,7 +124,11 @@ def test_variables_are_kept_where_they_are_known_and_listed_where_not(world: Wor
     }
     _, port = world.start(variables=variables)
     frozen = world.freeze(port)
-    assert frozen.document.launch.environment == {"OMP_NUM_THREADS": "2", "SGLANG_UNHEARD_OF": "x"}
+    assert frozen.document.launch.environment == {
+        "DO_NOT_TRACK": "1",
+        "OMP_NUM_THREADS": "2",
+        "SGLANG_UNHEARD_OF": "x",
+    }
     assert {"launch.environment.LD_LIBRARY_PATH", "launch.environment.TRITON_CACHE_DIR"} <= keys(frozen.unknown)
     assert "an address" in next(each.why for each in frozen.unknown if each.key == "launch.environment.SGLANG_PEER")
     assert {"launch.environment.EDITOR", "launch.environment.HOSTNAME"} <= keys(frozen.left_out)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = 16
+TOO_LONG = {"confused": "500 Internal Server Error"}
 
 
 class StandIn:
@@ -91,28 +92,38 @@ class StandIn:
         """How to misbehave now."""
         return self.options.fault if self.requests > self.options.after else ""
 
+    def room(self, sent: int, count: int) -> int:
+        """How many tokens of a prompt fit into the context beside so many of output."""
+        room = self.options.context - self.options.reserved - count if self.options.context else sent
+        if self.fault() == "die-of-length" and room < sent:
+            os._exit(9)
+        return sent if self.fault() == "boundless" else min(room, sent)
+
+    def output(self, ids: list[int], count: int, *, cached: int) -> list[int]:
+        """The tokens that follow a prompt, or not quite those."""
+        output, fault = greedy(ids, count), self.fault()
+        if fault == "other-output":
+            output[-1] += 1
+        if (fault == "batch-differs" and self.answering > 1) or (fault == "cache-differs" and cached):
+            output[2] += 1
+        return output
+
     async def generate(self, writer: asyncio.StreamWriter, body: dict[str, Any]) -> None:
         """Greedy tokens that follow from the prompt, on the schedule of the options."""
         begun, fault = time.monotonic(), self.fault()
         if fault == "refuse":
             return reply(writer, {"error": {"message": "no"}}, "400 Bad Request")
         ids, count = body["input_ids"], body["sampling_params"]["max_new_tokens"]
-        room = self.options.context - self.options.reserved - count
-        if self.options.context and len(ids) > room and fault != "boundless":
-            if fault == "die-of-length":
-                os._exit(9)
-            if fault != "truncate":
-                status = "500 Internal Server Error" if fault == "confused" else "400 Bad Request"
-                return reply(writer, {"error": {"message": "the input is too long"}}, status)
-            ids = ids[:room]
+        room = self.room(len(ids), count)
+        if room < len(ids) and fault != "truncate":
+            return reply(
+                writer, {"error": {"message": "the input is too long"}}, TOO_LONG.get(fault, "400 Bad Request")
+            )
+        ids = ids[:room]
         tiers = self.cached(ids)
         if fault == "warm":
             tiers["device"] = PAGE
-        output = greedy(ids, count)
-        if fault == "other-output":
-            output[-1] += 1
-        if (fault == "batch-differs" and self.answering > 1) or (fault == "cache-differs" and tiers["device"]):
-            output[2] += 1
+        output = self.output(ids, count, cached=tiers["device"])
         if fault == "leak":
             self.leaked.append(self.storage.joinpath("leak").open("w"))
         if fault == "fail-some" and self.requests % 5 == 0:

@@ -56,12 +56,12 @@ def test_memory_is_flat_over_a_very_long_stream() -> None:
 
 
 def test_an_end_that_lies_in_two_blocks_is_seen() -> None:
-    """The last two bytes of an answer come when the block is full: they begin the next one, and are known for the end."""
+    """The last two bytes of an answer come when a block is full: they begin the next one, and are known for the end."""
 
     async def receive() -> int:
         connection = Connection()
         connection.send(b"", 64 << 20)
-        left = (1 << 20) - len(HEAD) - (60 << 10) - 3
+        left = (1 << 20) - len(HEAD) - (64 << 10)  # after this three bytes fit before the next block
         fill = [b"x" * min(60 << 10, left - at) for at in range(0, left, 60 << 10)]
         for piece in (HEAD, *fill, b"0\r\n", b"\r\n"):
             connection.get_buffer(-1)[: len(piece)] = piece

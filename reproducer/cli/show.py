@@ -10,7 +10,7 @@ from rich.text import Text
 from reproducer.cli.terminal import seconds_text
 
 if TYPE_CHECKING:
-    from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt
+    from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt, ThresholdResult
     from reproducer.documents.verdict import Check, Verdict
     from reproducer.reproduce import Reproduction, Step
 
@@ -115,7 +115,7 @@ def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
     from reproducer.qualify.apart import names
 
     table = Table(box=None, padding=(0, 1))
-    for heading in ("", "measure", "value", "median", "min to max", "n", "threshold"):
+    for heading in ("", "measure", "value", "median", "95 % interval", "n", "threshold"):
         table.add_column(heading, overflow="fold", justify="right" if heading in ("median", "n") else "left")
     labels = names((receipt.measure, receipt.parameters) for receipt in receipts)
     for label, receipt in zip(labels, receipts, strict=True):
@@ -128,7 +128,7 @@ def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
             if bound is None and not first:
                 continue
             sign = mark("passed" if bound is None or bound.passed else "failed")
-            told = f"{bound.threshold.comparator} {_number(float(bound.threshold.bound))}" if bound else ""
+            told = _bound(bound) if bound is not None else ""
             name = Text(label if first else "")
             table.add_row(sign, name, derived.name, _value(derived), _spread(derived), str(len(derived.values)), told)
             first = False
@@ -141,9 +141,23 @@ def _value(derived: "Derived") -> str:
 
 
 def _spread(derived: "Derived") -> str:
-    if derived.minimum == derived.maximum:
-        return "\N{EN DASH}"
-    return f"{_number(derived.minimum)} to {_number(derived.maximum)}"
+    """The interval; of a value that has none, how far its samples reach."""
+    spread = derived.spread
+    low, high = (derived.minimum, derived.maximum) if spread is None else (spread.low, spread.high)
+    return "\N{EN DASH}" if low == high else f"{_number(low)} to {_number(high)}"
+
+
+def _bound(result: "ThresholdResult") -> str:
+    """A threshold; what it came to where it is relative to a receipt."""
+    threshold, relative = result.threshold, result.relative
+    text = f"{threshold.comparator} {_number(float(threshold.bound))}"
+    if threshold.relative_to is None:
+        return text
+    return (
+        f"{text} of a reference"
+        if relative is None
+        else f"{text} of {_number(relative.reference)}: {relative.conclusion}"
+    )
 
 
 def _number(value: float) -> str:

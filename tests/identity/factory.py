@@ -156,7 +156,16 @@ def lock_data() -> dict[str, Any]:
                     "repeats": 2,
                     "warmup": 1,
                     "parameters": {"prompt_tokens": 64, "output_tokens": 64},
-                    "thresholds": [{"value": "decode_rate", "comparator": ">=", "bound": 2, "unit": "tok/s"}],
+                    "thresholds": [
+                        {"value": "decode_rate", "comparator": ">=", "bound": 2, "unit": "tok/s"},
+                        {
+                            "value": "ttft_s",
+                            "comparator": "<=",
+                            "bound": 1.5,
+                            "unit": "ratio",
+                            "relative_to": _file("runtime/rate.json"),
+                        },
+                    ],
                 },
                 {
                     "id": "fidelity/1",

@@ -1,5 +1,6 @@
 """From manifest to lock: what it pins, what it keeps, and that the same inputs give the same bytes."""
 
+import hashlib
 import re
 import socket
 import sys
@@ -11,7 +12,7 @@ from packaging.pylock import Pylock
 
 from reproducer.build.wheel_content import parse_members
 from reproducer.documents.arguments import ArgumentSchema
-from reproducer.documents.opened import open_lock
+from reproducer.documents.opened import open_lock, references
 from reproducer.documents.sources import LocalSource, SdistSource
 from reproducer.documents.toml import parse_toml
 from reproducer.errors import InvalidDocumentError, UsageError
@@ -146,6 +147,24 @@ def test_changed_deadline_needs_no_build(project: Any) -> None:
     """What no build and no effective value depends on changes alone."""
     project.edit("[launch.environment]", "[launch.readiness]\ndeadline_s = 7\n\n[launch.environment]")
     assert project.lock(accepted=False).reasons == ("launch.readiness.deadline_s: 300 becomes 7",)
+
+
+def test_a_threshold_relative_to_a_receipt_is_pinned(project: Any) -> None:
+    """A manifest names the receipt by its path; the lock has its digest, and an edited file is a reason."""
+    receipt = project.folder / "runtime/rate.json"
+    receipt.write_bytes(b"{}")
+    bound = (
+        '{ value = "decode_rate", comparator = ">=", bound = 1.0, unit = "ratio", relative_to = "runtime/rate.json" }'
+    )
+    project.edit('{ value = "decode_rate", comparator = ">=", bound = 1, unit = "tok/s" }', bound)
+    locked = project.written().document
+    (threshold,) = locked.qualification.measures[-1].thresholds
+    assert threshold.relative_to is not None
+    assert (threshold.relative_to.path, threshold.relative_to.size) == ("runtime/rate.json", 2)
+    assert threshold.relative_to.sha256 == hashlib.sha256(b"{}").hexdigest()
+    assert threshold.relative_to in references(locked)
+    receipt.write_bytes(b"{ }")
+    assert any("relative_to.sha256" in reason for reason in project.lock(check=True, accepted=False).reasons)
 
 
 def test_versions_that_still_do_are_asked_of_nobody(project: Any) -> None:

@@ -158,7 +158,8 @@ def _table(
         floor = "unknown" if one.floor is None else number(one.floor)
         shown = one.conclusion if one.conclusion == "no difference shown" else f"B is {one.conclusion}"
         name = f"{delta.value} ({delta.unit})"
-        table.add_row(delta.measure, name, number(one.before), number(one.after), number(one.difference), floor, shown)
+        values = (number(one.before), number(one.after), number(one.difference))
+        table.add_row(Text(delta.measure), name, *values, floor, shown)
     passed = [
         f"{name}: {sum(each.status == 'passed' for each in receipts)} of {len(receipts)} measures passed"
         for name, receipts in (("A", ours), ("B", theirs))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reproducer.documents.receipts import Derived, FidelityReference, MeasureReceipt
+from reproducer.qualify.apart import names
 from reproducer.qualify.definitions import COUNTED
 from reproducer.qualify.derive import collect, how
 from reproducer.statistics.comparison import Difference, compare
@@ -14,7 +15,11 @@ _SIZES = frozenset(value.name for value in COUNTED)
 
 @dataclass(frozen=True)
 class Delta:
-    """One value of one measure in two runs; values of different kinds or parameters are never compared."""
+    """One value of one measure in two runs; values of different kinds or parameters are never compared.
+
+    Attributes:
+        measure: its id, with the parameters that tell it apart where the run has it several times.
+    """
 
     measure: str
     value: str
@@ -53,16 +58,18 @@ def deltas(
         references: what `fidelity` compares with in each.
     """
     found = []
-    for receipt in first:
+    labels = names((receipt.measure, receipt.parameters) for receipt in first)
+    for label, receipt in zip(labels, first, strict=True):
         for other in second:
             alike = (other.measure, other.parameters) == (receipt.measure, receipt.parameters)
             if alike and receipt.derived and other.derived:
-                found += list(_deltas(receipt, other, references))
+                found += list(_deltas(label, receipt, other, references))
                 break
     return tuple(found)
 
 
 def _deltas(
+    label: str,
     before: MeasureReceipt,
     after: MeasureReceipt,
     references: tuple[FidelityReference | None, FidelityReference | None],
@@ -74,7 +81,7 @@ def _deltas(
         if derived.name not in _SIZES and _alike(derived, there.get(derived.name)):
             summed = how(derived.name, derived.unit)
             difference = compare(one.observations(derived.name), two.observations(derived.name), summed)
-            yield Delta(before.measure, derived.name, derived.kind, derived.unit, difference)
+            yield Delta(label, derived.name, derived.kind, derived.unit, difference)
 
 
 def _alike(derived: Derived, other: Derived | None) -> bool:

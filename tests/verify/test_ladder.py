@@ -13,6 +13,7 @@ from reproducer.documents.receipts import FidelityReference
 from reproducer.documents.verdict import Verdict
 from reproducer.errors import InvalidDocumentError
 from reproducer.ledger import Ledger, latest_measures
+from reproducer.qualify.deltas import deltas
 from reproducer.report.figure import figure
 from reproducer.report.markdown import report
 from reproducer.verify.receipts import verify_receipts
@@ -153,6 +154,13 @@ def test_statement_says_with_which_parameters(evidence: Evidence) -> None:
         of.setdefault(each["measure"], []).append(each.get("parameters"))
     assert sorted(each["prompt_tokens"] for each in of["decode.single/1"]) == sorted(RUNGS)
     assert of["fidelity/1"] == [None]
+
+
+def test_two_runs_are_compared_rung_by_rung(evidence: Evidence) -> None:
+    """Each length is compared with the same length, and named by it."""
+    found = [each for each in deltas(evidence.measures[:3], evidence.measures[2::-1]) if each.value == "ttft_s"]
+
+    assert [each.measure for each in found] == [f"decode.single/1[prompt_tokens={rung}]" for rung in RUNGS]
 
 
 @pytest.mark.parametrize("parameters", [{}, {"prompt_tokens": 64}, {"output_tokens": 64, "prompt_tokens": 64}])

@@ -157,6 +157,9 @@ def test_nothing_is_read_while_tokens_come(url: str, monkeypatch: pytest.MonkeyP
         (exchange,) = together(url, [asked])
         assert exchange.error is None
         assert len(read) == 2, "once for the connection, once for the answer"
+    read.clear()
+    (exchange,) = together(url, [native("until-close")])
+    assert len(read) <= len(exchange.chunks) + 4, "where nothing tells the end, once a piece, and not again and again"
 
 
 def test_a_server_that_accepts_and_says_nothing_costs_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,7 +314,7 @@ class Run:
         """The sample with what is wrong with it, if anything, in its facts; `derive` finds that out again."""
         reason = invalid_reason(step.measure, self.parameters[step.position], sample, self.reference)
         if reason:
-            self.reporter.note(f"{self.names[step.position]} sample {step.index} is invalid: {reason}")
+            self.reporter.note(f"{self.names[step.position]} sample {step.index + 1} is invalid: {reason}")
         marks: dict[str, Scalar] = {"valid": not reason}
         if reason:
             marks["invalid"] = reason

@@ -1,6 +1,6 @@
 """How long a lock of SGLang 0.5.23's full environment takes, beside `uv pip compile --generate-hashes` of the same.
 
-`python -m benchmarks.full_lock [--rounds N]`. It needs a package index and downloads SGLang's wheel (39 MB) once; of the
+`python -m benchmarks.full_lock [--rounds N]`. It needs a package index and loads SGLang's wheel (39 MB) once; of the
 other packages only metadata is read. A first lock fills uv's cache and a store of its own; then, in every round: a lock
 from nothing, uv's list with hashes, `penny lock --check` of the lock that is there. The hub is not asked, for the
 checkpoint is a revision without digests. It prints the medians with their ratio and exits 1 where a bar is missed: 60

@@ -96,6 +96,19 @@ def test_a_sample_that_measured_nothing_is_invalid(edit: dict[str, Any], reason:
     assert invalid_reason("reasoning/1", parameters, good.model_copy(update=update)).startswith(reason)
 
 
+def test_turns_after_the_end_of_a_case_make_a_sample_invalid() -> None:
+    """Whoever adds what was never said to a transcript has no score for it."""
+    good = sample("tools/1", cases=1)
+    assert good.transcripts is not None
+    parameters = resolved("tools/1", {"cases": 1})
+    assert invalid_reason("tools/1", parameters, good) == ""
+    (said,) = good.transcripts
+    for turns in ((*said.turns, said.turns[-1]), ()):
+        edited = good.model_copy(update={"transcripts": (Transcript(case=said.case, turns=turns),)})
+        reason = "case needless-sum was not walked to its end, or beyond it"
+        assert invalid_reason("tools/1", parameters, edited) == reason
+
+
 def test_scores_of_other_conditions_and_speeds_are_never_merged() -> None:
     """Neither sum nor share nor comparison of two efforts, two harnesses, or of a score and a speed."""
     low = Score(1.0, "ratio", (("measure", "reasoning.low/1"),))
@@ -173,8 +186,8 @@ def test_a_suite_is_chosen_by_name() -> None:
     names = ("tools/1", "tools.prompted.low/1", "reasoning/1", "chat.smoke/1")
     asked = Qualification(suite="default", boots=2, measures=tuple(measure(name) for name in names))
     assert selected(asked, None) is selected(asked, "default") is None
-    assert selected(asked, "tools") == {"tools/1", "tools.prompted.low/1"}
-    assert selected(asked, "reasoning") == {"reasoning/1"}
+    assert selected(asked, "tools") == frozenset({"tools/1", "tools.prompted.low/1"})
+    assert selected(asked, "reasoning") == frozenset({"reasoning/1"})
     with pytest.raises(UsageError, match="no suite 'speed'"):
         selected(asked, "speed")
     only_tools = asked.model_copy(update={"measures": asked.measures[:1]})

@@ -6,7 +6,7 @@ from reproducer.capability.settings import CASES, CallMode
 from reproducer.capability.suites import case_names
 from reproducer.capability.tool_case import CATEGORIES
 from reproducer.capability.tool_cases import TOOL_CASES
-from reproducer.capability.tool_marks import marked
+from reproducer.capability.tool_marks import fits, marked, says
 from reproducer.documents.transcripts import MOST_CALLS, MOST_TURNS, Transcript, Turn, WrittenCall
 from tests.capability.players import ANSWERS, Script, perfect, perfect_transcript, transcript, turns
 
@@ -217,6 +217,44 @@ def test_what_is_nearly_right_misses_what_it_should(case: str, script: Script, m
 def test_every_category_has_a_near_miss() -> None:
     """None of the fifteen is left out above."""
     assert {TOOL_CASES[case].category for case, _, _ in NEARLY} == set(CATEGORIES)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "said"),
+    [
+        ("It is 43.", "43", True),
+        ("43, I think", "43", True),
+        ("1.43", "43", False),
+        ("1,43", "43", False),
+        ("43.5", "43", False),
+        ("143", "43", False),
+        ("Nobody", "no", False),
+        ("NO!", "no", True),
+        ("can\u2019t", "can't", True),
+    ],
+)
+def test_a_word_is_said_whole(text: str, word: str, *, said: bool) -> None:
+    """Not as a part of a longer word or number, whatever the case of its letters."""
+    assert says(text, word) is said
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "same"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (True, 1, False),
+        (20, "20", False),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        (["a", "b"], ["b", "a"], False),
+        (None, False, False),
+        ("a", " a ", True),
+        ("a", "A", False),
+    ],
+)
+def test_json_values_are_compared_by_their_kinds(wanted: object, got: object, *, same: bool) -> None:
+    """True is not 1, text is no number, and nothing may be missing or added."""
+    assert fits(wanted, got) is same
 
 
 def test_reasoning_before_the_answer_does_not_count() -> None:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from statistics import median
 from typing import TYPE_CHECKING
 
 from reproducer.cli.front import discard
@@ -221,6 +220,8 @@ def _values(finished: "Finished") -> str:
     """The first value of a sample; what all samples have is in the table at the end."""
     if finished.reason:
         return ": invalid"
+    from statistics import median
+
     for name, (found, unit) in finished.values.items():
         return f": {name} {median(found):.4g}" + (f" {unit}" if unit in ("tok/s", "s", "tokens", "nats") else "")
     return ""

@@ -39,6 +39,16 @@ def test_an_interval_contains_its_number(boots: list[list[tuple[float, ...]]], h
     assert min(found.values) <= low <= summary(how, found.values) <= high <= max(found.values)
 
 
+def test_an_interval_that_misses_its_number_is_widened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the resamples give, the number that a receipt states lies in its interval; of a difference too."""
+    one, two = observed([[(1.0,), (2.0,)]]), observed([[(1.0,), (4.0,)]])
+    for ends, wanted in (((5.0, 6.0), (1.5, 6.0)), ((0.0, 1.0), (0.0, 1.5))):
+        monkeypatch.setattr("reproducer.statistics.intervals.percentiles", lambda _, ends=ends: ends)
+        assert bootstrap(one, "median") == wanted
+    monkeypatch.setattr("reproducer.statistics.intervals.percentiles", lambda _: (2.0, 3.0))
+    assert difference(one, two, "median") == (1.0, 3.0)
+
+
 @given(BOOTS, st.sampled_from([0.25, 2.0, 1024.0]), st.integers(0, 10**6))
 @settings(deadline=None, max_examples=40)
 def test_scale_and_shift(boots: list[list[tuple[float, ...]]], scale: float, shift: int) -> None:

@@ -141,8 +141,8 @@ class Needle(Method):
         (request,) = sample.requests
         for fact in planted(seed(sample, self.id)):
             found = Fact(_stands_in(fact.code, request.output_text), "ratio")
-            yield f"found_{fact.position}", found
             yield "found", found
+            yield f"found_{fact.position}", found
         yield "needle_tokens", Count(request.prompt_tokens, "tokens")
         yield "prefill_rate", PrefillRate.over(request.prompt_tokens - request.cached_tokens, to_first(request))
         yield "ttft_s", Duration.of(to_first(request))

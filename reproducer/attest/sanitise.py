@@ -17,8 +17,8 @@ from reproducer.errors import UnsafeInputError
 
 # fields in which four numbers with dots are a version and not an address
 _VERSIONS = frozenset({"version", "filename", "kernel", "installer", "python", "penny_version"})
-# what the model wrote for the fixed prompts; a name that happens to be a word there says nothing about a machine
-_GENERATED = frozenset({"output_text"})
+# what the model wrote for fixed prompts and cases; a name that happens to be a word there says nothing about a machine
+_GENERATED = frozenset({"output_text", "tool_text", "arguments_text"})
 # the page is made of penny's own words and of receipts that are searched themselves
 _PAGE = "page"
 # names that half the machines of the world share, and that texts hold for other reasons

@@ -42,7 +42,7 @@ def reference_of(boots: Boots) -> FidelityReference:
 
 def test_the_whole_suite(tmp_path: Path, told: Told) -> None:
     """Every measure passes on a good server, from two boots, and its receipt carries all that `verify` needs."""
-    boots = Boots(tmp_path / "server", ["--context", "4096", "--reserved", "5", "--template", "7"])
+    boots = Boots(tmp_path / "server", ["--gap-ms", "10", "--context", "4096", "--reserved", "5", "--template", "7"])
     reference = reference_of(boots)
     boots.receipts.clear()
     opened = suite(

@@ -21,9 +21,10 @@ from reproducer.launch.disk import check_direct_io, check_io_uring
 from reproducer.launch.effective import check, compared
 from reproducer.launch.plan import NamespaceLike, Plan, RuntimeLike, choose_private, plan
 from reproducer.launch.ports import HOST, held_port
-from reproducer.launch.processes import Process, boot_of, machine_boot
+from reproducer.launch.processes import Process, boot_of, living, machine_boot
 from reproducer.launch.readiness import died, server_info, wait_until_ready
 from reproducer.launch.records import HasRoot, ServerRecord, record_path, servers, stop, write_record
+from reproducer.launch.sources import check_sources
 from reproducer.launch.startup_log import create_log, read_head
 from reproducer.launch.supervised import GRACE_S, Order, Supervised, supervise
 from reproducer.launch.supervisor import remove_folder
@@ -233,6 +234,7 @@ class _Launch:
         )
         effective = compared(self.plan.launch.effective, observed)
         check(effective, where=str(self.opened.path))
+        self._check_sources()
         open_ones = self.plan.engine.machine_resolved - self.plan.launch.effective.keys()
         agree(self.namespace_root, {name: observed[name].value for name in sorted(open_ones & observed.keys())})
         receipt = LaunchReceipt(
@@ -261,6 +263,16 @@ class _Launch:
             _supervised=supervised,
             _process=process,
         )
+
+    def _check_sources(self) -> None:
+        """Nothing that the server opened comes from elsewhere than the lock."""
+        order = self.supervised.order
+        places = [*self.runtime.checkpoints.values(), *self.runtime.components.values()]
+        places += [order.private, self.namespace_root]
+        if ((venv := self.runtime.python.absolute().parent.parent) / "pyvenv.cfg").is_file():
+            places.append(venv)
+        mine = living(order.token, order.log_path)
+        check_sources(order.private / "home", mine, places, where=str(self.opened.path))
 
     def _detach(self, port: int) -> None:
         """Write the record, then let go; until then the end of penny is the end of the server."""

@@ -13,6 +13,7 @@ from pathlib import Path
 
 MODE = os.environ.get("STAND_IN", "")
 NAMESPACE = Path(os.environ["STAND_IN_NAMESPACE"])
+KEPT: list[int] = []  # weights that stay open, as an engine's do
 
 
 def say(line: str) -> None:
@@ -126,6 +127,14 @@ def main() -> None:
             "Loading shards:  50% Completed\r" + f"ValueError: \x1b[31mno weights\x1b[0m in {given['model-path']}\n"
         )
         sys.exit(3)
+    if MODE == "fetches":
+        blob = Path.home() / ".cache/huggingface/hub/models--some--draft/blobs/abc"
+        blob.parent.mkdir(parents=True)
+        blob.write_bytes(b"weights")
+    if MODE in ("opens", "opens another's"):
+        checkpoint = Path(given["model-path"])
+        weights = checkpoint if MODE == "opens" else checkpoint.parent / "elsewhere"
+        KEPT.append(os.open(weights / "model.safetensors", os.O_RDONLY))
     if MODE == "mute":
         time.sleep(60)
     if MODE == "slow":

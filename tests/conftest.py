@@ -3,20 +3,29 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-TOGETHER = ("engine", "releases")
+ENGINE = ("tests/end_to_end/", "tests/freeze/test_real_engine.py")
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist writes the groups into the names
+class EngineInOneProcess(LoadScopeScheduling):
+    """One process takes all tests of the real engine, which share one store; the others take the rest file by file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "engine" if nodeid.startswith(ENGINE) else nodeid.partition("::")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> EngineInOneProcess:
+    """How tests are shared out among processes."""
+    return EngineInOneProcess(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share one real store or one download stay in one process."""
-    for item in items:
-        for name in TOGETHER:
-            if item.get_closest_marker(name) is not None:
-                item.add_marker(pytest.mark.xdist_group(name))
-                break
+    """The tests that take longest come first, so that one process has begun with them when the others begin."""
+    items.sort(key=lambda item: not item.nodeid.startswith(ENGINE))
 
 
 @pytest.fixture(scope="session", autouse=True)

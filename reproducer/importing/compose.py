@@ -9,8 +9,9 @@ from typing import Any
 from reproducer.documents.base import shown
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.importing.bounded_yaml import Scalar, parse_yaml
-from reproducer.importing.command import command_of, entrypoint_of, note_image, shell_text
+from reproducer.importing.command import command_of, shell_text
 from reproducer.importing.found import Found, Notes, NothingFoundError
+from reproducer.importing.prefixes import entrypoint_of, note_image
 from reproducer.importing.shell import read_script
 from reproducer.importing.variable_files import read_env_file
 

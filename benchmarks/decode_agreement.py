@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import harmonic_mean, median
 
 from benchmarks.bench_serving import BenchServing
-from reproducer.documents.receipts import Sample
+from reproducer.documents.measured import Sample
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.target import Target
 

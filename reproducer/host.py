@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from reproducer.documents.receipts import HostFacts
+from reproducer.documents.built import HostFacts
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 

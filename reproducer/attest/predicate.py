@@ -14,7 +14,7 @@ from typing import Literal
 
 from reproducer.documents.base import MeasureId, Part, RelativePath, Sha256, Size, Slug, Text
 from reproducer.documents.lock import ParameterName, Scalar
-from reproducer.documents.receipts import Unit, ValueKind
+from reproducer.documents.measured import Unit, ValueKind
 from reproducer.documents.toml import write_atomically
 
 QUALIFICATION_TYPE = "urn:penny-reproducer:qualification:v1"

@@ -15,8 +15,10 @@ from reproducer.attest.predicate import (
     Result,
 )
 from reproducer.documents.base import FileReference
+from reproducer.documents.built import BuiltOutput
 from reproducer.documents.lock import Checkpoint, Component, Lock
-from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Derived, MeasureReceipt, ThresholdResult
+from reproducer.documents.measured import Derived, ThresholdResult
+from reproducer.documents.receipts import BuildReceipt, MeasureReceipt
 from reproducer.documents.sources import Artefact, GitSource, HubSource, LocalSource, Submodule
 from reproducer.ledger import AnyReceipt, receipt_name
 

@@ -22,8 +22,8 @@ from reproducer.build.patching import apply_series
 from reproducer.build.place import seen_folder
 from reproducer.build.tools import CUDA
 from reproducer.documents.base import FileReference, shown
+from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component
-from reproducer.documents.receipts import Isolation
 from reproducer.documents.sources import GitSource, LocalSource, SdistSource, WheelSource
 from reproducer.errors import DriftError, InvalidDocumentError, RebuildError, UnsafeInputError
 from reproducer.store import Store

@@ -9,8 +9,8 @@ from pathlib import Path
 from reproducer.build.archives import CHUNK, extract_member, settle
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.safetensors_check import check_weights
+from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Checkpoint, CheckpointFile
-from reproducer.documents.receipts import Isolation
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
 
 _MOST_NAMED = 20

@@ -11,7 +11,8 @@ from typing import Literal
 
 from reproducer import __version__
 from reproducer.build.environment import installer
-from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Difference, Isolation
+from reproducer.documents.built import BuiltOutput, Difference, Isolation
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.errors import PennyError
 from reproducer.host import host_facts
 

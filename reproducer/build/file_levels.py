@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from reproducer.build.architectures import contradiction
+from reproducer.documents.built import BuiltOutput, Difference, Level, lowest
 from reproducer.documents.lock import Component, FileOutput
-from reproducer.documents.receipts import BuiltOutput, Difference, Level, lowest
 
 _CONTENT = "same content; times, build ids, debug information or build paths differ"
 _DEVICE = "same device code; code for the host differs"

@@ -16,8 +16,8 @@ from reproducer.build.moving import fetches
 from reproducer.build.place import Seen, seen_folder
 from reproducer.build.tools import UNKNOWN, Found, compare_tools, find, version_in
 from reproducer.documents.base import shown
+from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component, FileOutput
-from reproducer.documents.receipts import Isolation
 from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError
 from reproducer.store.hashing import LinkReference, hash_tree
 

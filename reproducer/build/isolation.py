@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from reproducer.documents.base import shown
-from reproducer.documents.receipts import Isolation
+from reproducer.documents.built import Isolation
 from reproducer.errors import NotCheckedError, RebuildError, UnsafeInputError
 
 UMASK = 0o022

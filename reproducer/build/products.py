@@ -18,8 +18,8 @@ from reproducer.build.environment import Wheel, content_files, interpreter_versi
 from reproducer.build.files import BuiltFiles, ask_tools, build_files
 from reproducer.build.tools import compare_tools
 from reproducer.canonical import canonical_bytes, content_digest
+from reproducer.documents.built import Isolation, TreeDigest
 from reproducer.documents.lock import Build, Checkpoint, CheckpointFile, Component, FileOutput, Toolchain
-from reproducer.documents.receipts import Isolation, TreeDigest
 from reproducer.documents.sources import Artefact, SdistSource, WheelSource
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, RebuildError
 from reproducer.progress import Reporter

@@ -23,11 +23,7 @@ from reproducer.build.wheel_content import (
     read_wheel,
 )
 from reproducer.documents.base import shown
-from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
-from reproducer.documents.lock import Component, Lock
-from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import (
-    BuildReceipt,
+from reproducer.documents.built import (
     BuiltOutput,
     Difference,
     InstalledPackage,
@@ -37,6 +33,10 @@ from reproducer.documents.receipts import (
     is_enough,
     lowest,
 )
+from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
+from reproducer.documents.lock import Component, Lock
+from reproducer.documents.opened import OpenedLock
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError, RebuildError
 from reproducer.host import host_facts, host_platform

@@ -29,8 +29,8 @@ from reproducer.binaries.reading import Window
 from reproducer.build.archives import CHUNK, DEFAULT_LIMITS, zip_members
 from reproducer.canonical import content_digest
 from reproducer.documents.base import FileReference, Sha256, shown
+from reproducer.documents.built import Difference, Level
 from reproducer.documents.lock import Output
-from reproducer.documents.receipts import Difference, Level
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 from reproducer.store.hashing import hash_file
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from reproducer.documents.receipts import Spread
+from reproducer.documents.measured import Spread
 from reproducer.statistics.intervals import CONFIDENCE, bootstrap, wilson
 from reproducer.statistics.observations import Observations
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from reproducer.canonical import content_digest
 from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Lock, Scalar
-from reproducer.documents.receipts import Sample
+from reproducer.documents.measured import Sample
 from reproducer.documents.transcripts import CapabilityConditions
 from reproducer.qualify.quantities import MixedKindsError
 

@@ -187,7 +187,7 @@ def diff(
 def _diff_artefacts(front: Front, a: Path, b: Path, build_paths: list[Path], details: Path | None) -> None:
     """Two builds of a wheel, archive, folder or binary."""
     from reproducer.cli.show_rebuild import comparison_text
-    from reproducer.documents.receipts import is_enough
+    from reproducer.documents.built import is_enough
     from reproducer.rebuild.compare import compare_artefacts
     from reproducer.rebuild.diffoscope import write_details
 

@@ -10,7 +10,8 @@ from rich.text import Text
 from reproducer.cli.terminal import seconds_text
 
 if TYPE_CHECKING:
-    from reproducer.documents.receipts import BuildReceipt, Derived, MeasureReceipt, ThresholdResult
+    from reproducer.documents.measured import Derived, ThresholdResult
+    from reproducer.documents.receipts import BuildReceipt, MeasureReceipt
     from reproducer.documents.verdict import Check, Verdict
     from reproducer.reproduce import Reproduction, Step
 

@@ -19,7 +19,7 @@ from reproducer.documents.base import (
     Text,
 )
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import Nanoseconds
+from reproducer.documents.measured import Nanoseconds
 
 FORMAT = "penny-imported/1"
 MOST_REQUESTS = 20_000

@@ -9,10 +9,11 @@ from typing import Literal
 from reproducer import __version__
 from reproducer.build.isolation import LOCALE, UMASK
 from reproducer.build.runtime import Runtime, same_as_before
+from reproducer.documents.built import AdoptedRuntime, Isolation, TreeDigest
 from reproducer.documents.environment import AdoptedEnvironment
 from reproducer.documents.lock import Adopted, Checkpoint
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import AdoptedRuntime, BuildReceipt, Isolation, TreeDigest
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.documents.sources import HubSource
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UsageError
 from reproducer.freeze.checkouts import Checkouts

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from reproducer.canonical import content_digest
+from reproducer.documents.built import TreeDigest
 from reproducer.documents.lock import Checkpoint
-from reproducer.documents.receipts import TreeDigest
 from reproducer.documents.sources import HubSource
 from reproducer.errors import DriftError, NotCheckedError
 from reproducer.hub.listing import HubFile, check_names

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from reproducer.documents.receipts import Candidate, RequestRecord, Speculated
+from reproducer.documents.measured import Candidate, RequestRecord, Speculated
 from reproducer.qualify.client import Call, Exchange
 from reproducer.qualify.exchanges import (
     MalformedError,

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from reproducer.documents.lock import Measure, Scalar, Threshold
+from reproducer.documents.measured import Derived, Sample
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import Derived, FidelityReference, MeasureReceipt, Sample
+from reproducer.documents.receipts import FidelityReference, MeasureReceipt
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.ledger import parse_receipt
 from reproducer.qualify.definitions import resolved

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from reproducer.documents.base import Document, Sha256
-from reproducer.documents.receipts import MeasuredBoot, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import MeasuredBoot
 from reproducer.documents.toml import read_text, write_atomically
 from reproducer.errors import NotCheckedError, PennyError
 from reproducer.progress import Reporter

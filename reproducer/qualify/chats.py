@@ -6,7 +6,7 @@ an answer, is counted with the event that says why the answer ended.
 
 from typing import Any
 
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.measured import RequestRecord
 from reproducer.qualify.client import Call, Exchange
 from reproducer.qualify.completions import usage_of
 from reproducer.qualify.exchanges import MalformedError, UntoldError, bodies, counted, plain, recorded

@@ -8,7 +8,7 @@ with each piece and gives ids and cached tokens, others give some of it. What a 
 import math
 from typing import Any
 
-from reproducer.documents.receipts import Candidate, RequestRecord
+from reproducer.documents.measured import Candidate, RequestRecord
 from reproducer.qualify.client import Call, Exchange
 from reproducer.qualify.exchanges import (
     MalformedError,

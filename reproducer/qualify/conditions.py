@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.base import Part
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import Conditions, GpuConditions
+from reproducer.documents.measured import Conditions, GpuConditions
 from reproducer.host import host_facts
 from reproducer.qualify.gpus import GpuWatch, together
 

@@ -12,7 +12,7 @@ from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.errors import InvalidDocumentError
 
 if TYPE_CHECKING:  # whoever reads a lock needs no receipts
-    from reproducer.documents.receipts import Unit, ValueKind
+    from reproducer.documents.measured import Unit, ValueKind
     from reproducer.engines.interface import Need
 
 Part = Literal["whole", "write", "flip", "restore"]

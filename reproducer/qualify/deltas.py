@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reproducer.documents.receipts import Derived, FidelityReference, MeasureReceipt
+from reproducer.documents.measured import Derived
+from reproducer.documents.receipts import FidelityReference, MeasureReceipt
 from reproducer.qualify.apart import names
 from reproducer.qualify.definitions import COUNTED
 from reproducer.qualify.derive import collect, how

@@ -7,15 +7,8 @@ from typing import Literal
 from reproducer.capability.by_case import by_case
 from reproducer.capability.settings import MARKS
 from reproducer.documents.lock import Measure, Scalar, Threshold
-from reproducer.documents.receipts import (
-    Derived,
-    FidelityReference,
-    Relative,
-    Sample,
-    Statistics,
-    ThresholdResult,
-    Unit,
-)
+from reproducer.documents.measured import Derived, Relative, Sample, Statistics, ThresholdResult, Unit
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.definitions import COUNTED, definition, resolved
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.quantities import Count, Quantity, Score, summarise

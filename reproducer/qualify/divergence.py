@@ -7,7 +7,7 @@ both lists, so it is a lower bound: never negative, 0 for equal lists, and large
 from collections.abc import Sequence
 from math import exp, log
 
-from reproducer.documents.receipts import Candidate
+from reproducer.documents.measured import Candidate
 
 FLOOR = 1e-9
 

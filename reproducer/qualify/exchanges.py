@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from reproducer.documents.base import shown
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.measured import RequestRecord
 from reproducer.qualify.client import Call, Exchange
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from reproducer.documents.receipts import GpuConditions
+from reproducer.documents.measured import GpuConditions
 from reproducer.gpus import Card, Cards, look
 from reproducer.gpus.nvml import from_nvml
 

@@ -1,6 +1,6 @@
 """What the server's processes hold while they serve: memory, open files, memory of GPUs."""
 
-from reproducer.documents.receipts import Reading
+from reproducer.documents.measured import Reading
 from reproducer.gpus.nvml import from_nvml
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from statistics import median
 from typing import ClassVar, Self
 
-from reproducer.documents.receipts import Derived, Unit, ValueKind
+from reproducer.documents.measured import Derived, Unit, ValueKind
 from reproducer.errors import PennyError
 
 _NS = 1_000_000_000

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.measured import RequestRecord
 from reproducer.engines.interface import Speech as Name
 from reproducer.qualify.answers import generated, generated_whole
 from reproducer.qualify.client import Call, Exchange, call

@@ -13,15 +13,9 @@ import reproducer
 from reproducer.capability.conditions import capability_conditions
 from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure, Scalar
+from reproducer.documents.measured import Sample, Statistics
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import (
-    BuildReceipt,
-    FidelityReference,
-    LaunchReceipt,
-    MeasureReceipt,
-    Sample,
-    Statistics,
-)
+from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt
 from reproducer.engines import engine_of
 from reproducer.engines.alteration import unaltered
 from reproducer.errors import NotCheckedError

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.measured import RequestRecord
 from reproducer.errors import NotCheckedError
 from reproducer.qualify.answers import chatted
 from reproducer.qualify.chats import chat_streamed

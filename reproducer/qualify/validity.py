@@ -6,7 +6,8 @@ one has failed. `verify` asks the same functions again.
 
 from itertools import pairwise
 
-from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample
+from reproducer.documents.measured import RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.measures.method import Faults, Parameters
 from reproducer.qualify.measures.registry import METHODS
 

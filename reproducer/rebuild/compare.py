@@ -12,7 +12,7 @@ from pathlib import Path
 from reproducer.binaries.device_code import normal_hash
 from reproducer.binaries.volatile import Volatile
 from reproducer.documents.base import shown
-from reproducer.documents.receipts import Difference, Level
+from reproducer.documents.built import Difference, Level
 from reproducer.errors import UsageError
 from reproducer.rebuild.explain import explain
 from reproducer.rebuild.tree import Member, Tree, read_tree

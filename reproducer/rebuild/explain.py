@@ -14,7 +14,7 @@ from reproducer.binaries.reading import MalformedError, Window
 from reproducer.binaries.volatile import Volatile
 from reproducer.build.wheel_content import line_difference
 from reproducer.documents.base import shown
-from reproducer.documents.receipts import Difference
+from reproducer.documents.built import Difference
 
 _LARGEST_SEARCHED = 64 << 20
 _LARGEST_TEXT = 1 << 20

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from html import escape
 
 from reproducer.documents.lock import Lock
-from reproducer.documents.receipts import Derived, MeasureReceipt
+from reproducer.documents.measured import Derived
+from reproducer.documents.receipts import MeasureReceipt
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.apart import bare_names, identity
 from reproducer.report.text import number

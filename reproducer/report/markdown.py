@@ -1,23 +1,20 @@
 """`report.md`: the verdict first, then the numbers, what was checked, under which conditions, and how to check it."""
 
 from collections.abc import Iterable
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from reproducer.documents.lock import Lock
-from reproducer.documents.receipts import (
-    BuildReceipt,
-    Derived,
-    HostFacts,
-    LaunchReceipt,
-    MeasureReceipt,
-    ThresholdResult,
-)
+from reproducer.documents.measured import Derived, ThresholdResult
+from reproducer.documents.receipts import BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.verdict import Aspect, Check, Verdict
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.apart import identity, names
 from reproducer.report.ladder import ladders
 from reproducer.report.spread import clocks, in_turn, spreads
 from reproducer.report.text import NOTHING, code, gibibytes, number, plain, table
+
+if TYPE_CHECKING:
+    from reproducer.documents.built import HostFacts
 
 REPORT_FORMAT = "penny-report/1"
 _SENTENCE = {

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from reproducer.documents.receipts import Derived, GpuConditions, MeasureReceipt
+from reproducer.documents.measured import Derived, GpuConditions
+from reproducer.documents.receipts import MeasureReceipt
 from reproducer.qualify.definitions import COUNTED
 from reproducer.report.text import NOTHING, code, number, plain, table
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.base import Document, parse_json, shown
-from reproducer.documents.receipts import RequestRecord, Sample
+from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.errors import InvalidDocumentError
 
 FORMAT = "penny-samples/1"

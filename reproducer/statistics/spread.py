@@ -1,6 +1,6 @@
 """The spread of one derived value: its interval and its noise, as they stand in a receipt."""
 
-from reproducer.documents.receipts import Spread
+from reproducer.documents.measured import Spread
 from reproducer.statistics.intervals import CONFIDENCE, bootstrap, wilson
 from reproducer.statistics.noise import noise
 from reproducer.statistics.observations import Observations, Summary

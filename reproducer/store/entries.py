@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.base import FileReference, shown
-from reproducer.documents.receipts import TreeDigest
+from reproducer.documents.built import TreeDigest
 from reproducer.errors import DriftError, UsageError
 from reproducer.progress import Reporter
 from reproducer.store.durable import sync_file, sync_folder, sync_tree

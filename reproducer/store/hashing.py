@@ -12,7 +12,7 @@ from threading import Lock
 
 from reproducer.canonical import content_digest
 from reproducer.documents.base import FileReference, shown
-from reproducer.documents.receipts import TreeDigest
+from reproducer.documents.built import TreeDigest
 from reproducer.errors import NotCheckedError, PennyError, UnsafeInputError
 from reproducer.progress import Reporter, Silent
 from reproducer.store.mapped import update_mapped

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reproducer.documents.receipts import GpuConditions
+from reproducer.documents.measured import GpuConditions
 from reproducer.documents.verdict import Check
 from reproducer.gpus.card import THROTTLED
 from reproducer.verify.evidence import Evidence, check, unknown

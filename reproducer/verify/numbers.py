@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure
-from reproducer.documents.receipts import Derived, MeasureReceipt, ThresholdResult
+from reproducer.documents.measured import Derived, ThresholdResult
+from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.errors import PennyError
 from reproducer.qualify.apart import bare_names

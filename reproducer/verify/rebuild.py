@@ -6,9 +6,10 @@ from packaging.utils import canonicalize_name
 
 from reproducer.build.file_levels import compare_file
 from reproducer.canonical import content_digest
+from reproducer.documents.built import BuiltOutput, Level, is_enough, lowest
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import FileOutput, Lock, Output
-from reproducer.documents.receipts import BuildReceipt, BuiltOutput, Level, is_enough, lowest
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check
 from reproducer.errors import InvalidDocumentError, PennyError

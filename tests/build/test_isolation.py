@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reproducer.build.isolation import run_isolated, scrubbed, tail
-from reproducer.documents.receipts import Isolation
+from reproducer.documents.built import Isolation
 from reproducer.errors import NotCheckedError, RebuildError, UnsafeInputError
 
 PYTHON = str(Path(sys.executable).resolve())

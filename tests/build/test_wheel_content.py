@@ -20,8 +20,8 @@ from reproducer.build.wheel_content import (
     render_members,
 )
 from reproducer.documents.base import FileReference
+from reproducer.documents.built import lowest
 from reproducer.documents.lock import Output
-from reproducer.documents.receipts import lowest
 from reproducer.errors import InvalidDocumentError, UnsafeInputError
 
 Write = Callable[[str, str, Mapping[str, bytes]], Path]

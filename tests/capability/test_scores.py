@@ -11,7 +11,7 @@ from reproducer.capability.reasoning_cases import REASONING_CASES
 from reproducer.capability.settings import MARKS, SETTINGS
 from reproducer.capability.suites import case_names, cases_sha256
 from reproducer.documents.lock import CheckpointFile, Qualification
-from reproducer.documents.receipts import Sample
+from reproducer.documents.measured import Sample
 from reproducer.documents.transcripts import Transcript, Turn
 from reproducer.errors import UsageError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS, resolved

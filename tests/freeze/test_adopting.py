@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from reproducer.documents.built import AdoptedRuntime
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, open_lock
-from reproducer.documents.receipts import AdoptedRuntime, BuildReceipt
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.errors import DriftError, InvalidDocumentError
 from reproducer.freeze.adopting import adopt
 from reproducer.progress import Silent

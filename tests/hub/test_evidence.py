@@ -5,9 +5,10 @@ from typing import Any
 
 from reproducer.attest.statements import _dependencies
 from reproducer.build.products import Workshop
+from reproducer.documents.built import TreeDigest
 from reproducer.documents.lock import Build, Lock, Toolchain
 from reproducer.documents.opened import open_lock
-from reproducer.documents.receipts import BuildReceipt, TreeDigest
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.progress import Silent
 from reproducer.store.hashing import tree_digest
 from reproducer.verify.rebuild import _checkpoints

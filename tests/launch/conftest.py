@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from reproducer.documents.built import HostFacts, Isolation, TreeDigest
 from reproducer.documents.lock import ArgumentValue, Lock
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import BuildReceipt, HostFacts, Isolation, TreeDigest
+from reproducer.documents.receipts import BuildReceipt
 from reproducer.engines.sglang import expected_effective
 from reproducer.identity.root import pages_of
 from reproducer.launch.server import Server, running, start_detached

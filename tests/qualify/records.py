@@ -4,15 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import (
-    Candidate,
-    FidelityReference,
-    Reading,
-    ReferencePrompt,
-    RequestRecord,
-    Sample,
-    Speculated,
-)
+from reproducer.documents.measured import Candidate, Reading, RequestRecord, Sample, Speculated
+from reproducer.documents.receipts import FidelityReference, ReferencePrompt
 from reproducer.qualify.definitions import resolved
 from reproducer.qualify.haystack import haystack_sha256, planted
 from reproducer.qualify.measures.rules import prompt_seed

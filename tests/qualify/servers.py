@@ -11,17 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from reproducer.documents.base import FileReference
+from reproducer.documents.built import HostFacts, Isolation, TreeDigest
 from reproducer.documents.lock import ArgumentValue, Measure, Qualification, Scalar, Threshold
 from reproducer.documents.opened import OpenedLock, open_lock
-from reproducer.documents.receipts import (
-    Boot,
-    BuildReceipt,
-    FidelityReference,
-    HostFacts,
-    Isolation,
-    LaunchReceipt,
-    TreeDigest,
-)
+from reproducer.documents.receipts import Boot, BuildReceipt, FidelityReference, LaunchReceipt
 from reproducer.launch.processes import boot_of, process
 
 STAND_IN = Path(__file__).with_name("stand_in.py")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproducer.documents.receipts import RequestRecord, Speculated
+from reproducer.documents.measured import RequestRecord, Speculated
 from reproducer.qualify.answers import chatted, generated, generated_whole
 from reproducer.qualify.client import Call, Exchange
 from reproducer.qualify.exchanges import UntoldError

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.receipts import RequestRecord
+from reproducer.documents.measured import RequestRecord
 from reproducer.qualify.chats import chat_streamed
 from reproducer.qualify.client import Exchange, call
 from reproducer.qualify.exchanges import UntoldError

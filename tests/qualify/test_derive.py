@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproducer.capability.settings import SETTINGS
-from reproducer.documents.receipts import Derived, Sample
+from reproducer.documents.measured import Derived, Sample
 from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS
 from reproducer.qualify.derive import derive, judge

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.receipts import Conditions
+from reproducer.documents.measured import Conditions
 from reproducer.gpus import Card, Cards
 from reproducer.host import host_facts
 from reproducer.qualify.conditions import Watch, conditions

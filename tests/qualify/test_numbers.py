@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproducer.capability.settings import SETTINGS
-from reproducer.documents.receipts import Candidate
+from reproducer.documents.measured import Candidate
 from reproducer.errors import InvalidDocumentError
 from reproducer.qualify.definitions import COUNTED, DEFINITIONS, check_measure, resolved
 from reproducer.qualify.divergence import divergence, matched

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reproducer.build.wheel_content import compare_wheels, read_wheel
-from reproducer.documents.receipts import is_enough
+from reproducer.documents.built import is_enough
 from reproducer.errors import UnsafeInputError, UsageError
 from reproducer.rebuild.compare import compare_artefacts
 from tests.binaries.conftest import KERNEL, Compile

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from reproducer.documents.receipts import Interleaved, MeasureReceipt, Relative
+from reproducer.documents.measured import Relative
+from reproducer.documents.receipts import Interleaved, MeasureReceipt
 from reproducer.documents.verdict import Verdict
 from reproducer.report.markdown import report
 from reproducer.report.text import number

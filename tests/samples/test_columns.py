@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reproducer.canonical import canonical_bytes
-from reproducer.documents.receipts import Candidate, RequestRecord, Sample
+from reproducer.documents.measured import Candidate, RequestRecord, Sample
 from reproducer.errors import InvalidDocumentError
 from reproducer.samples.columns import from_columns, to_columns
 

@@ -13,27 +13,19 @@ from reproducer import __version__
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import SigningKey
 from reproducer.canonical import content_digest
+from reproducer.documents.built import BuiltOutput, HostFacts, InstalledPackage, Isolation, TreeDigest
 from reproducer.documents.lock import Measure, Scalar
+from reproducer.documents.measured import Candidate, Conditions, Derived, RequestRecord, Sample
 from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.documents.receipts import (
     RECEIPT_KINDS,
     Boot,
     BuildReceipt,
-    BuiltOutput,
-    Candidate,
-    Conditions,
-    Derived,
     EffectiveValue,
     FidelityReference,
-    HostFacts,
-    InstalledPackage,
-    Isolation,
     LaunchReceipt,
     MeasureReceipt,
     ReferencePrompt,
-    RequestRecord,
-    Sample,
-    TreeDigest,
 )
 from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import tomlkit
 
+from reproducer.documents.measured import Conditions
 from reproducer.documents.opened import OpenedLock, open_lock
-from reproducer.documents.receipts import BuildReceipt, Conditions, EffectiveValue, LaunchReceipt, MeasureReceipt
+from reproducer.documents.receipts import BuildReceipt, EffectiveValue, LaunchReceipt, MeasureReceipt
 from reproducer.engines.alteration import altered, unaltered
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.namespace import derive as derive_namespace

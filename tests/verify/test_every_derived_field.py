@@ -10,8 +10,9 @@ import pytest
 import tomlkit
 
 from reproducer.capability.settings import SETTINGS
+from reproducer.documents.measured import Conditions, Derived, Sample, Spread, Statistics
 from reproducer.documents.opened import open_lock
-from reproducer.documents.receipts import Conditions, Derived, MeasureReceipt, Sample, Spread, Statistics
+from reproducer.documents.receipts import MeasureReceipt
 from reproducer.qualify.definitions import DEFINITIONS
 from reproducer.qualify.derive import derive, judge
 from reproducer.verify.numbers import number_checks

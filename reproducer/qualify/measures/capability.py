@@ -9,7 +9,8 @@ from reproducer.capability.reasoning_cases import REASONING_CASES
 from reproducer.capability.settings import MARKS, SETTINGS, Setting
 from reproducer.capability.suites import case_names, cases_sha256
 from reproducer.capability.tool_cases import TOOL_CASES
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.documents.transcripts import Transcript
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters

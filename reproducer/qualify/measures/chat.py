@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import whole
 from reproducer.qualify.prompts import ANSWER, QUESTION, text_sha256

@@ -4,7 +4,8 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample
+from reproducer.documents.measured import RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import prompt_seed, seed, whole

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample
+from reproducer.documents.measured import RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import cold, decoding, prompts, requests_as_asked, streamed, to_first, whole
 from reproducer.qualify.quantities import AggregateMakespanRate, Duration, Fact, Quantity

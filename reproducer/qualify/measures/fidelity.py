@@ -3,7 +3,8 @@
 import time
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.errors import UsageError
 from reproducer.qualify.divergence import divergence, matched
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters

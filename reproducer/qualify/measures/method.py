@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import FidelityReference, Reading, RequestRecord, Sample
+from reproducer.documents.measured import Reading, RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.documents.transcripts import Transcript
 from reproducer.qualify.definitions import Part
 from reproducer.qualify.quantities import Quantity

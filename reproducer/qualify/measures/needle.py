@@ -4,7 +4,8 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.errors import NotCheckedError
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.haystack import MOST_PADDING, fitted, haystack, haystack_sha256, planted

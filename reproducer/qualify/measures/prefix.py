@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import cold, number, prompts, requests_as_asked, to_first, whole
 from reproducer.qualify.quantities import Agreement, Count, Duration, Fact, RestoredPrefixRate

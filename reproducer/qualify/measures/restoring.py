@@ -3,7 +3,8 @@
 from statistics import median
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Sample
+from reproducer.documents.measured import Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.definitions import Part
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import (

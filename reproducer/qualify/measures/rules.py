@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from reproducer.documents.lock import Scalar
-from reproducer.documents.receipts import RequestRecord, Sample
+from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.qualify.divergence import matched
 from reproducer.qualify.measures.method import Faults, Parameters
 from reproducer.qualify.prompts import ids_sha256, token_prompt

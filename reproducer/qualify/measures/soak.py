@@ -6,7 +6,8 @@ from itertools import count
 from statistics import linear_regression, median
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, Reading, RequestRecord, Sample
+from reproducer.documents.measured import Reading, RequestRecord, Sample
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.holdings import reading
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.measures.rules import number, prompt_seed, seed, whole

@@ -4,7 +4,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reproducer.documents.receipts import FidelityReference, RequestRecord, Sample, Speculated
+from reproducer.documents.measured import RequestRecord, Sample, Speculated
+from reproducer.documents.receipts import FidelityReference
 from reproducer.qualify.divergence import matched
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters

@@ -16,11 +16,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from reproducer.build.archives import settle, unpack_sdist
+from reproducer.build.archives import unpack_sdist
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.patching import apply_series
 from reproducer.build.place import seen_folder
 from reproducer.build.tools import CUDA
+from reproducer.build.tree_writer import settle
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component

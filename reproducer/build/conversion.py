@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.build.archives import CHUNK, extract_member, settle
+from reproducer.build.archives import extract_member
 from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.build.safetensors_check import check_weights
+from reproducer.build.tree_writer import CHUNK, settle
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Checkpoint, CheckpointFile
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproducer.binaries.content import file_content
-from reproducer.build.archives import settle
 from reproducer.build.isolation import run_isolated, scrubbed, weakest
 from reproducer.build.kinds import KINDS, Place, Program, Step, wheel_compilers
 from reproducer.build.moving import fetches
 from reproducer.build.place import Seen, seen_folder
 from reproducer.build.tools import UNKNOWN, Found, compare_tools, find, version_in
+from reproducer.build.tree_writer import settle
 from reproducer.documents.base import shown
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component, FileOutput

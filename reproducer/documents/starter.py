@@ -5,7 +5,7 @@ STARTER = """\
 # which everything is exact. Paths are relative to the folder that penny.lock.toml lies in.
 
 format = "penny-manifest/1"
-name = "my-runtime"                # becomes part of the namespace; lower case, digits, . _ -
+name = "my-runtime"                # what people call it; lower case, digits, . _ -
 description = "What this runtime serves, and why it is built like this"
 platform = "linux-x86_64"
 python = "3.11"                    # exact minor version of the runtime's interpreter

@@ -15,13 +15,14 @@ from reproducer.build.environment import Wheel, installer
 from reproducer.build.failure import failed_build, said
 from reproducer.build.file_levels import compare_files, with_second
 from reproducer.build.isolation import LOCALE, UMASK, weakest
-from reproducer.build.products import Product, Workshop, content_of, isolation_of
+from reproducer.build.products import Product, content_of, isolation_of
 from reproducer.build.wheel_content import (
     WheelContent,
     compare_output,
     parse_members,
     read_wheel,
 )
+from reproducer.build.workshop import Workshop
 from reproducer.documents.base import shown
 from reproducer.documents.built import (
     BuiltOutput,

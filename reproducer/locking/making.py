@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproducer.build.products import Workshop
+from reproducer.build.workshop import Workshop
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Build, Environment, Toolchain
 from reproducer.documents.manifest import Manifest

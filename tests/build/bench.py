@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from reproducer.build.files import BuiltFiles
-from reproducer.build.products import Workshop
+from reproducer.build.workshop import Workshop
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Build, Component, FileOutput, Toolchain
 from reproducer.documents.opened import read_reference

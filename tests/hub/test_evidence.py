@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from reproducer.attest.statements import _dependencies
-from reproducer.build.products import Workshop
+from reproducer.build.workshop import Workshop
 from reproducer.documents.built import TreeDigest
 from reproducer.documents.lock import Build, Lock, Toolchain
 from reproducer.documents.opened import open_lock

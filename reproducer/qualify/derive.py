@@ -9,7 +9,8 @@ from reproducer.capability.settings import MARKS
 from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.documents.measured import Derived, Relative, Sample, Statistics, ThresholdResult, Unit
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.definitions import COUNTED, definition, resolved
+from reproducer.qualify.definitions import COUNTED
+from reproducer.qualify.measure_checks import definition, resolved
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.quantities import Count, Quantity, Score, summarise
 from reproducer.qualify.validity import invalid_reason

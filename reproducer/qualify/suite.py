@@ -27,10 +27,11 @@ from reproducer.qualify.booted import booted, in_order
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
-from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS, alteration, check_measure, resolved
+from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.flight import Flight
+from reproducer.qualify.measure_checks import alteration, check_measure, resolved
 from reproducer.qualify.measures.method import Observed
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.plan import Launching, Step, planned

@@ -10,8 +10,9 @@ from reproducer.documents.verdict import Check
 from reproducer.errors import PennyError
 from reproducer.qualify.apart import bare_names
 from reproducer.qualify.baselines import Differences, differences
-from reproducer.qualify.definitions import DEFINITIONS, definition, resolved
+from reproducer.qualify.definitions import DEFINITIONS
 from reproducer.qualify.derive import Judgement, asked, derive, judge
+from reproducer.qualify.measure_checks import definition, resolved
 from reproducer.verify.capability import capability_check
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 

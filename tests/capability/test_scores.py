@@ -14,9 +14,10 @@ from reproducer.documents.lock import CheckpointFile, Qualification
 from reproducer.documents.measured import Sample
 from reproducer.documents.transcripts import Transcript, Turn
 from reproducer.errors import UsageError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS, resolved
+from reproducer.qualify.definitions import COUNTED, DEFINITIONS
 from reproducer.qualify.derive import derive
 from reproducer.qualify.exchanges import UntoldError
+from reproducer.qualify.measure_checks import resolved
 from reproducer.qualify.measures.registry import METHODS
 from reproducer.qualify.quantities import CompletedRequestRate, MixedKindsError, Score, summarise
 from reproducer.qualify.selection import selected

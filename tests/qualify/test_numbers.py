@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from reproducer.capability.settings import SETTINGS
 from reproducer.documents.measured import Candidate
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS, check_measure, resolved
+from reproducer.qualify.definitions import COUNTED, DEFINITIONS
 from reproducer.qualify.divergence import divergence, matched
+from reproducer.qualify.measure_checks import check_measure, resolved
 from reproducer.qualify.plan import planned
 from reproducer.qualify.prompts import SAFE_IDS, ids_sha256, needle_prompt, token_prompt
 from reproducer.qualify.quantities import (

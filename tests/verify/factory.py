@@ -31,8 +31,8 @@ from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt
 from reproducer.qualify.baselines import differences
 from reproducer.qualify.booted import booted, in_order
-from reproducer.qualify.definitions import definition, resolved
 from reproducer.qualify.derive import derive, judge
+from reproducer.qualify.measure_checks import definition, resolved
 from reproducer.qualify.measures.rules import prompt_seed
 from reproducer.qualify.prompts import QUESTION, ids_sha256, text_sha256, token_prompt
 from reproducer.verify.receipts import verify_receipts

@@ -177,7 +177,7 @@ def evidence_of(ledger: Ledger, measures: tuple[MeasureReceipt, ...]) -> tuple[A
 
 def latest_measures(receipts: tuple[AnyReceipt, ...]) -> tuple[MeasureReceipt, ...]:
     """The newest receipt of each measure with each set of parameters, in that order."""
-    from reproducer.qualify.apart import identity
+    from reproducer.measures.apart import identity
 
     measures = (receipt for receipt in receipts if isinstance(receipt, MeasureReceipt))
     newest = {identity(receipt.measure, receipt.parameters): receipt for receipt in measures}

@@ -24,7 +24,7 @@ from reproducer.fetch import fetch
 from reproducer.identity.namespace import derive
 from reproducer.launch.turn import end_all
 from reproducer.ledger import AnyReceipt, Ledger, evidence_of
-from reproducer.qualify.apart import names
+from reproducer.measures.apart import names
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
 from reproducer.verify.bundle import verify_bundle

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from reproducer.attest.envelope import sign
 from reproducer.attest.keys import PublicKey, SigningKey
-from reproducer.attest.sanitise import page, refuse_leaks
 from reproducer.attest.statements import INDEX, RECEIPTS, statements
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.base import parse_json
@@ -27,6 +26,7 @@ from reproducer.ledger import AnyReceipt, receipt_name
 from reproducer.report.figure import figure
 from reproducer.report.markdown import report
 from reproducer.samples.beside import file_name, is_file_name, packed_samples, plain
+from reproducer.sanitize.text import page, refuse_leaks
 
 LOCK = "penny.lock.toml"
 PUBLIC = "public.pem"
@@ -104,7 +104,7 @@ def index_of(content: dict[str, bytes], lock_digest: str, key: PublicKey) -> Bun
 
 
 def _plain(name: str, data: bytes) -> object:
-    """The content of a file as the sanitiser reads it."""
+    """The content of a file as the sanitizer reads it."""
     if is_file_name(name.rpartition("/")[2]):
         return plain(data, where=name)
     return parse_json(data, where=name) if name.endswith(".json") else page(data.decode())

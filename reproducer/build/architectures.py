@@ -11,8 +11,8 @@ import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from reproducer.archives.members import zip_members
 from reproducer.binaries.fatbin import architectures_of, in_order
-from reproducer.build.archives import zip_members
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Component, FileOutput, Lock
 from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError

@@ -16,17 +16,17 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from reproducer.build.archives import unpack_sdist
-from reproducer.build.isolation import run_isolated, scrubbed
+from reproducer.archives.members import unpack_sdist
+from reproducer.archives.tree_writer import settle
 from reproducer.build.patching import apply_series
 from reproducer.build.place import seen_folder
 from reproducer.build.tools import CUDA
-from reproducer.build.tree_writer import settle
 from reproducer.documents.base import FileReference, shown
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.sources import GitSource, LocalSource, SdistSource, WheelSource
 from reproducer.errors import DriftError, InvalidDocumentError, RebuildError, UnsafeInputError
+from reproducer.isolation.running import run_isolated, scrubbed
 from reproducer.store import Store
 
 Read = Callable[[FileReference], bytes]

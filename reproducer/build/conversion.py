@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.build.archives import extract_member
-from reproducer.build.isolation import run_isolated, scrubbed
-from reproducer.build.safetensors_check import check_weights
-from reproducer.build.tree_writer import CHUNK, settle
+from reproducer.archives.members import extract_member
+from reproducer.archives.tree_writer import CHUNK, settle
+from reproducer.binaries.safetensors_check import check_weights
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Checkpoint, CheckpointFile
 from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
+from reproducer.isolation.running import run_isolated, scrubbed
 
 _MOST_NAMED = 20
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.-]*)\}")

@@ -19,8 +19,8 @@ from pathlib import Path, PurePosixPath
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from reproducer.build.isolation import run_isolated, scrubbed
 from reproducer.errors import DriftError, NotCheckedError, RebuildError
+from reproducer.isolation.running import run_isolated, scrubbed
 
 _PASSED = re.compile(
     r"^(UV_[A-Z0-9_]+|SSL_CERT_(FILE|DIR)|XDG_[A-Z]+_(HOME|DIRS))$|^(https?|all|no)_proxy$", re.IGNORECASE

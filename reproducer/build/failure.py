@@ -60,7 +60,7 @@ def failed_build(
 
 def said(error: PennyError, store: Path) -> str:
     """What went wrong and why, without what names this machine."""
-    from reproducer.attest.sanitise import Machine, leaks
+    from reproducer.sanitize.text import Machine, leaks
 
     machine = Machine.here()
     for words in (f"{error.what} ({error.why})" if error.why else error.what, error.what):

@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from reproducer.archives.tree_writer import settle
 from reproducer.binaries.content import file_content
-from reproducer.build.isolation import run_isolated, scrubbed, weakest
 from reproducer.build.kinds import KINDS, Place, Program, Step, wheel_compilers
 from reproducer.build.moving import fetches
 from reproducer.build.place import Seen, seen_folder
 from reproducer.build.tools import UNKNOWN, Found, compare_tools, find, version_in
-from reproducer.build.tree_writer import settle
 from reproducer.documents.base import shown
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Build, Component, FileOutput
 from reproducer.errors import InvalidDocumentError, RebuildError, UnsafeInputError
+from reproducer.isolation.running import run_isolated, scrubbed, weakest
 from reproducer.store.hashing import LinkReference, hash_tree
 
 Prepare = Callable[[Path], Path]

@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.build.isolation import run_isolated, scrubbed
-from reproducer.build.wheel_content import BUILD_PATH
+from reproducer.binaries.wheel_content import BUILD_PATH
 from reproducer.errors import NotCheckedError, RebuildError
+from reproducer.isolation.running import run_isolated, scrubbed
 
 _POINTS = tuple(Path(each, "penny-build") for each in ("/mnt", "/srv", "/media"))
 _AGAIN = "penny-builds-once-more"

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from packaging.utils import parse_wheel_filename
 
 from reproducer import __version__
-from reproducer.build.architectures import contradiction, of_wheel
-from reproducer.build.component import BuiltWheel
-from reproducer.build.environment import Wheel, installer
-from reproducer.build.failure import failed_build, said
-from reproducer.build.file_levels import compare_files, with_second
-from reproducer.build.isolation import LOCALE, UMASK, weakest
-from reproducer.build.products import Product, content_of, isolation_of
-from reproducer.build.wheel_content import (
+from reproducer.binaries.wheel_content import (
     WheelContent,
     compare_output,
     parse_members,
     read_wheel,
 )
+from reproducer.build.architectures import contradiction, of_wheel
+from reproducer.build.component import BuiltWheel
+from reproducer.build.environment import Wheel, installer
+from reproducer.build.failure import failed_build, said
+from reproducer.build.file_levels import compare_files, with_second
+from reproducer.build.products import Product, content_of, isolation_of
 from reproducer.build.workshop import Workshop
 from reproducer.documents.base import shown
 from reproducer.documents.built import (
@@ -41,6 +40,7 @@ from reproducer.documents.receipts import BuildReceipt
 from reproducer.documents.sources import Artefact
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, PennyError, RebuildError
 from reproducer.host import host_facts, host_platform
+from reproducer.isolation.running import LOCALE, UMASK, weakest
 from reproducer.ledger import Ledger
 from reproducer.store.hashing import tree_digest
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.build.isolation import SYSTEM_PATH
 from reproducer.build.kinds import Program
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Component
 from reproducer.errors import DriftError, NotCheckedError
+from reproducer.isolation.running import SYSTEM_PATH
 
 CUDA = "/usr/local/cuda/bin"
 UNKNOWN = "unknown"

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from reproducer.canonical import content_digest
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Lock, Scalar
 from reproducer.documents.measured import Sample
 from reproducer.documents.transcripts import CapabilityConditions
-from reproducer.qualify.quantities import MixedKindsError
+from reproducer.measures.quantities import MixedKindsError
+from reproducer.measures.settings import SETTINGS
 
 FACTS = ("harness", "harness_sha256", "cases_sha256", "log_sha256")  # what a sample says of the harness
 _CARRIERS = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json")

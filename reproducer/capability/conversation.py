@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from reproducer.capability.reading import RESULT, Reading, calls_of, visible, written
-from reproducer.capability.settings import CallMode
 from reproducer.capability.tool_case import ToolCase
 from reproducer.capability.tools import TOOLS
 from reproducer.capability.world import Result, State, Tool
 from reproducer.documents.transcripts import MOST_CALLS, MOST_TURNS, Turn
+from reproducer.measures.settings import CallMode
 
 SYSTEM = (
     "You are an assistant that acts through tools. Call a tool only where it is needed, with arguments that you know. "

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reproducer.capability.settings import CallMode, Effort, Suite
 from reproducer.documents.base import Document, Size, Slug, Text
 from reproducer.documents.transcripts import Transcript
+from reproducer.measures.settings import CallMode, Effort, Suite
 
 ORDER, OUTCOME, LOGS = "order.json", "outcome.json", "logs"
 

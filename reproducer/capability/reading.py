@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from reproducer.capability.settings import CallMode
 from reproducer.documents.base import parse_json
 from reproducer.documents.transcripts import MOST_ARGUMENTS, MOST_CALLS, Turn
 from reproducer.errors import PennyError
+from reproducer.measures.settings import CallMode
 
 CALL = "CALL "
 RESULT = "RESULT "

@@ -10,9 +10,9 @@ from typing import Any
 from reproducer.canonical import content_digest
 from reproducer.capability import conversation, reasoning_case, tool_case
 from reproducer.capability.reasoning_cases import REASONING_CASES
-from reproducer.capability.settings import Suite
 from reproducer.capability.tool_cases import TOOL_CASES
 from reproducer.capability.tools import TOOLS
+from reproducer.measures.settings import Suite
 
 _CATEGORIES: Mapping[Suite, tuple[str, ...]] = {
     "tools": tool_case.CATEGORIES,

@@ -7,7 +7,6 @@ from typing import Any
 
 from reproducer.capability.conversation import Made, Scene, replayed
 from reproducer.capability.reading import json_value, unfenced
-from reproducer.capability.settings import CallMode
 from reproducer.capability.tool_case import (
     Asks,
     Called,
@@ -22,6 +21,7 @@ from reproducer.capability.tool_case import (
 )
 from reproducer.capability.world import is_number
 from reproducer.documents.transcripts import Transcript
+from reproducer.measures.settings import CallMode
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def qualify_against(
 
 
 def _check_common(opened: "OpenedLock", other: "OpenedLock", *, where: Path) -> None:
-    from reproducer.qualify.measure_checks import resolved
+    from reproducer.measures.checks import resolved
 
     asked, theirs = (
         [(each.id, resolved(each.id, each.parameters)) for each in lock.lock.qualification.measures]

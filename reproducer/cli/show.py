@@ -113,7 +113,7 @@ def build_table(receipt: "BuildReceipt", path: Path) -> RenderableType:
 
 def measure_table(receipts: "tuple[MeasureReceipt, ...]") -> RenderableType:
     """Derived values of each measure with their spread and thresholds."""
-    from reproducer.qualify.apart import names
+    from reproducer.measures.apart import names
 
     table = Table(box=None, padding=(0, 1))
     for heading in ("", "measure", "value", "median", "95 % interval", "n", "threshold"):

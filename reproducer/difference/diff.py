@@ -18,7 +18,7 @@ from reproducer.documents.opened import OpenedLock
 from reproducer.identity.factors import Factor, Path, is_unknown, name_of
 from reproducer.identity.meaning import WORST_FIRST, Consequence, Meaning, worst
 from reproducer.identity.namespace import Namespace, Reading, namespace_of
-from reproducer.qualify.apart import names
+from reproducer.measures.apart import names
 
 
 @dataclass(frozen=True, slots=True)

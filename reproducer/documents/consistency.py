@@ -132,7 +132,7 @@ def _built(
 
 def _told(measures: "Sequence[Measure]") -> list[str]:
     """Each measure by what makes it another one: its id and, where that stands several times, all of its parameters."""
-    from reproducer.qualify.apart import told_whole
+    from reproducer.measures.apart import told_whole
 
     ids = [each.id for each in measures]
     return [each.id if ids.count(each.id) == 1 else told_whole(each.id, each.parameters) for each in measures]

@@ -290,7 +290,7 @@ class Measure(Part):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        from reproducer.qualify.measure_checks import check_measure
+        from reproducer.measures.checks import check_measure
 
         try:
             check_measure(self)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Literal
 
 from reproducer import __version__
-from reproducer.build.isolation import LOCALE, UMASK
 from reproducer.build.runtime import Runtime, same_as_before
 from reproducer.documents.built import AdoptedRuntime, Isolation, TreeDigest
 from reproducer.documents.environment import AdoptedEnvironment
@@ -22,6 +21,7 @@ from reproducer.freeze.places import note, noted
 from reproducer.freeze.stating import differences, engine_folder, state
 from reproducer.freeze.weights import verify
 from reproducer.host import host_facts, host_platform
+from reproducer.isolation.running import LOCALE, UMASK
 from reproducer.ledger import Ledger
 from reproducer.progress import Reporter
 from reproducer.store import Store

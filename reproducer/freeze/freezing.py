@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from reproducer.attest.sanitise import Machine as Names
-from reproducer.attest.sanitise import leaks
 from reproducer.documents.base import FileReference, parse_json, shown
 from reproducer.documents.environment import UNKNOWN, Observation, Unknown
 from reproducer.documents.lock import (
@@ -40,6 +38,8 @@ from reproducer.host import host_platform
 from reproducer.launch.processes import descendants, started_utc
 from reproducer.locking.files import reference
 from reproducer.progress import Reporter
+from reproducer.sanitize.text import Machine as Names
+from reproducer.sanitize.text import leaks
 from reproducer.store import Store
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from reproducer.attest.sanitise import Machine, leaks
+from reproducer.sanitize.text import Machine, leaks
 
 
 @cache

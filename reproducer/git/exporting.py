@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from reproducer.build.tree_writer import DEFAULT_LIMITS, Limits, TreeWriter
+from reproducer.archives.tree_writer import DEFAULT_LIMITS, Limits, TreeWriter
 from reproducer.documents.base import shown
 from reproducer.documents.sources import GitSource, Submodule
 from reproducer.errors import DriftError, UnsafeInputError

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reproducer.build.tree_writer import DEFAULT_LIMITS, Limits
+from reproducer.archives.tree_writer import DEFAULT_LIMITS, Limits
 from reproducer.documents.lock import Lock
 from reproducer.documents.sources import GitSource, Submodule
 from reproducer.errors import DriftError, NotCheckedError, Outcome, PennyError, UnsafeInputError, UsageError

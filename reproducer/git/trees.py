@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from reproducer.build.tree_writer import DEFAULT_LIMITS, Limits, member_path
+from reproducer.archives.tree_writer import DEFAULT_LIMITS, Limits, member_path
 from reproducer.documents.base import shown
 from reproducer.errors import UnsafeInputError
 from reproducer.git.objects import Entry, Objects

@@ -8,7 +8,7 @@ import pickletools
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from reproducer.build.safetensors_check import check_safetensors
+from reproducer.binaries.safetensors_check import check_safetensors
 from reproducer.documents.base import shown
 from reproducer.errors import UnsafeInputError
 

@@ -18,7 +18,7 @@ from reproducer.documents.lock import Lock, Measure
 from reproducer.documents.sources import LocalSource
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.tables import table_of
-from reproducer.qualify.apart import names
+from reproducer.measures.apart import names
 
 Kind = Literal["text", "integer", "float", "boolean", "digest", "list", "unset", "unknown"]
 Path: TypeAlias = tuple[str, ...]

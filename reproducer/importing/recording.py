@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from reproducer.build.isolation import SYSTEM_PATH, run_isolated, scrubbed, tail
 from reproducer.documents.base import parse_json
 from reproducer.errors import NotCheckedError, RebuildError, UsageError
 from reproducer.importing.found import Found, Notes
 from reproducer.importing.recording_driver import NOT_CONFINED
+from reproducer.isolation.running import SYSTEM_PATH, run_isolated, scrubbed, tail
 
 SECONDS = 60.0
 PATIENCE_S = 1.5

@@ -6,8 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from reproducer.build.archives import zip_members
-from reproducer.build.tree_writer import CHUNK
+from reproducer.archives.members import zip_members
+from reproducer.archives.tree_writer import CHUNK
 from reproducer.documents.base import parse_json
 from reproducer.documents.lock import Checkpoint, Conversion
 from reproducer.documents.manifest import CheckpointRequest, ConversionRequest, HubRequest, WheelMemberRequest

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import assert_never
 
+from reproducer.binaries.wheel_content import read_wheel, render_members
 from reproducer.build.architectures import check_asked, of_files, of_wheel
 from reproducer.build.kinds import wheel_compilers
-from reproducer.build.wheel_content import read_wheel, render_members
 from reproducer.documents.lock import Component, Output
 from reproducer.documents.manifest import ComponentRequest, GitRequest, LocalRequest, SdistRequest, WheelRequest
 from reproducer.documents.sources import Artefact, ComponentSource, SdistSource, WheelSource

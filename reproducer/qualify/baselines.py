@@ -8,8 +8,8 @@ from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import FidelityReference, MeasureReceipt
 from reproducer.errors import InvalidDocumentError, PennyError
 from reproducer.ledger import parse_receipt
+from reproducer.measures.checks import resolved
 from reproducer.qualify.derive import Against, Collected, collect, derive, how
-from reproducer.qualify.measure_checks import resolved
 from reproducer.statistics.comparison import compare
 from reproducer.statistics.observations import summary
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from reproducer.documents.measured import Derived
 from reproducer.documents.receipts import FidelityReference, MeasureReceipt
-from reproducer.qualify.apart import names
-from reproducer.qualify.definitions import COUNTED
+from reproducer.measures.apart import names
+from reproducer.measures.definitions import COUNTED
 from reproducer.qualify.derive import collect, how
 from reproducer.statistics.comparison import Difference, compare
 

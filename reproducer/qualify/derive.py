@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from reproducer.capability.by_case import by_case
-from reproducer.capability.settings import MARKS
 from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.documents.measured import Derived, Relative, Sample, Statistics, ThresholdResult, Unit
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.definitions import COUNTED
-from reproducer.qualify.measure_checks import definition, resolved
-from reproducer.qualify.measures.registry import METHODS
-from reproducer.qualify.quantities import Count, Quantity, Score, summarise
+from reproducer.measures.checks import definition, resolved
+from reproducer.measures.definitions import COUNTED
+from reproducer.measures.quantities import Count, Quantity, Score, summarise
+from reproducer.measures.settings import MARKS
+from reproducer.qualify.methods.registry import METHODS
 from reproducer.qualify.validity import invalid_reason
 from reproducer.statistics.comparison import Difference
 from reproducer.statistics.observations import Observations, Summary

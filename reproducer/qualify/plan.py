@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reproducer.documents.lock import Measure, Scalar
-from reproducer.qualify.definitions import Part, Stage
-from reproducer.qualify.measure_checks import alteration, definition
+from reproducer.measures.checks import alteration, definition
+from reproducer.measures.definitions import Part, Stage
 
 _FIRST = {"write": 0, "flip": 1, "restore": 1, "whole": 1}
 

@@ -1,9 +1,9 @@
 """Which measures `--suite` asks for: all of the lock's suite, or its capability suites of one name."""
 
-from reproducer.capability.settings import CASES, SETTINGS
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Qualification
 from reproducer.errors import UsageError
+from reproducer.measures.settings import CASES, SETTINGS
 
 
 def selected(qualification: Qualification, suite: str | None) -> frozenset[str] | None:

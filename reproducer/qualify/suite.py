@@ -11,7 +11,6 @@ from typing import Protocol
 
 import reproducer
 from reproducer.capability.conditions import capability_conditions
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure, Scalar
 from reproducer.documents.measured import Sample, Statistics
 from reproducer.documents.opened import OpenedLock
@@ -19,21 +18,22 @@ from reproducer.documents.receipts import BuildReceipt, FidelityReference, Launc
 from reproducer.engines import engine_of
 from reproducer.engines.alteration import unaltered
 from reproducer.errors import NotCheckedError
+from reproducer.measures.apart import names
+from reproducer.measures.checks import alteration, check_measure, resolved
+from reproducer.measures.definitions import BOOT_FACTS, DEFINITIONS
+from reproducer.measures.settings import SETTINGS
 from reproducer.progress import Reporter, Task
 from reproducer.qualify.alone import measuring_alone
-from reproducer.qualify.apart import names
 from reproducer.qualify.baselines import baseline, differences
 from reproducer.qualify.booted import booted, in_order
 from reproducer.qualify.cells import Cell, Cells, Owner
 from reproducer.qualify.client import DEADLINE_S
 from reproducer.qualify.conditions import Surroundings, Watch, conditions
-from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.flight import Flight
-from reproducer.qualify.measure_checks import alteration, check_measure, resolved
-from reproducer.qualify.measures.method import Observed
-from reproducer.qualify.measures.registry import METHODS
+from reproducer.qualify.methods.method import Observed
+from reproducer.qualify.methods.registry import METHODS
 from reproducer.qualify.plan import Launching, Step, planned
 from reproducer.qualify.speech import SPEECHES, TEMPERATURE
 from reproducer.qualify.target import Serving, Target

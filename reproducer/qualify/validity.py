@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.measures.method import Faults, Parameters
-from reproducer.qualify.measures.registry import METHODS
+from reproducer.qualify.methods.method import Faults, Parameters
+from reproducer.qualify.methods.registry import METHODS
 
 
 def invalid_reason(

@@ -12,7 +12,7 @@ from reproducer.binaries.elf import Elf, Section, is_debug, is_elf, read_elf
 from reproducer.binaries.fatbin import SECTIONS, device_code, in_order
 from reproducer.binaries.reading import MalformedError, Window
 from reproducer.binaries.volatile import Volatile
-from reproducer.build.wheel_content import line_difference
+from reproducer.binaries.wheel_content import line_difference
 from reproducer.documents.base import shown
 from reproducer.documents.built import Difference
 

@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Literal
 
+from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS, member_path
 from reproducer.binaries.content import FileContent, content_of, file_content
 from reproducer.binaries.reading import Window, opened, window_of
 from reproducer.binaries.volatile import Volatile
-from reproducer.build.tree_writer import CHUNK, DEFAULT_LIMITS, member_path
-from reproducer.build.wheel_content import read_wheel
+from reproducer.binaries.wheel_content import read_wheel
 from reproducer.errors import UnsafeInputError
 from reproducer.store.hashing import LinkReference, hash_file, hash_tree
 

@@ -11,7 +11,7 @@ from reproducer.documents.lock import Lock
 from reproducer.documents.measured import Derived
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.ledger import AnyReceipt
-from reproducer.qualify.apart import bare_names, identity
+from reproducer.measures.apart import bare_names, identity
 from reproducer.report.text import number
 
 _CONTINUOUS = frozenset({"tok/s", "s"})

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from reproducer.documents.measured import Derived
 from reproducer.documents.receipts import MeasureReceipt
-from reproducer.qualify.apart import differing, identity
-from reproducer.qualify.definitions import COUNTED
+from reproducer.measures.apart import differing, identity
+from reproducer.measures.definitions import COUNTED
 from reproducer.report.text import NOTHING, code, number, plain, table
 
 _SIZES = frozenset(value.name for value in COUNTED)

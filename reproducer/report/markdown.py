@@ -8,7 +8,7 @@ from reproducer.documents.measured import Derived, ThresholdResult
 from reproducer.documents.receipts import BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.verdict import Aspect, Check, Verdict
 from reproducer.ledger import AnyReceipt
-from reproducer.qualify.apart import identity, names
+from reproducer.measures.apart import identity, names
 from reproducer.report.ladder import ladders
 from reproducer.report.spread import clocks, in_turn, spreads
 from reproducer.report.text import NOTHING, code, gibibytes, number, plain, table

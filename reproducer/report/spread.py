@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from reproducer.documents.measured import Derived, GpuConditions
 from reproducer.documents.receipts import MeasureReceipt
-from reproducer.qualify.definitions import COUNTED
+from reproducer.measures.definitions import COUNTED
 from reproducer.report.text import NOTHING, code, number, plain, table
 
 _SIZES = frozenset(value.name for value in COUNTED)

@@ -7,7 +7,7 @@ the distributions over them. Its `*_per_second` are distributions of a rate over
 from typing import Any
 
 from reproducer.documents.imported import ImportedQuantity, ImportedRequest, ImportedRun
-from reproducer.qualify.quantities import AggregateMakespanRate
+from reproducer.measures.quantities import AggregateMakespanRate
 from reproducer.results.fields import Fields, Place
 from reproducer.results.making import UNKNOWN_OF_SPEED, Making
 

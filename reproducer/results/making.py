@@ -14,7 +14,7 @@ from reproducer.documents.imported import (
     ImportedUnit,
 )
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.quantities import CompletedRequestRate
+from reproducer.measures.quantities import CompletedRequestRate
 from reproducer.results.fields import Fields, Place, written
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def _rate(request: ImportedRequest) -> CompletedRequestRate | None:
 
 def _unfit(value: object) -> str:
     """Why a value cannot stand among known conditions; empty where it can."""
-    from reproducer.attest.sanitise import Machine, leaks
+    from reproducer.sanitize.text import Machine, leaks
 
     if isinstance(value, str):
         if len(value) > _LONGEST or not value.isprintable():

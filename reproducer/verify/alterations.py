@@ -11,8 +11,8 @@ from reproducer.documents.receipts import LaunchReceipt, MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.engines.alteration import altered
 from reproducer.errors import PennyError
-from reproducer.qualify.definitions import BOOT_FACTS, DEFINITIONS
-from reproducer.qualify.measure_checks import alteration
+from reproducer.measures.checks import alteration
+from reproducer.measures.definitions import BOOT_FACTS, DEFINITIONS
 from reproducer.verify.evidence import Evidence, check, same, told
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.ledger import receipt_name
-from reproducer.qualify.definitions import BOOT_FACTS
+from reproducer.measures.definitions import BOOT_FACTS
 from reproducer.verify.alterations import alteration_check, altered_boots, is_declared, named
 from reproducer.verify.evidence import Evidence, check
 

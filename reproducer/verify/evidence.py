@@ -9,7 +9,7 @@ from reproducer.documents.receipts import BuildReceipt, FidelityReference, Launc
 from reproducer.documents.verdict import Aspect, Check
 from reproducer.errors import PennyError
 from reproducer.ledger import AnyReceipt, receipt_name
-from reproducer.qualify.apart import Asked, bare_names, place, told_whole
+from reproducer.measures.apart import Asked, bare_names, place, told_whole
 
 _MOST_REASONS = 8
 _LONGEST = 2000

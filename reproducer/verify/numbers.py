@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.lock import Measure
 from reproducer.documents.measured import Derived, ThresholdResult
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.errors import PennyError
-from reproducer.qualify.apart import bare_names
+from reproducer.measures.apart import bare_names
+from reproducer.measures.checks import definition, resolved
+from reproducer.measures.definitions import DEFINITIONS
+from reproducer.measures.settings import SETTINGS
 from reproducer.qualify.baselines import Differences, differences
-from reproducer.qualify.definitions import DEFINITIONS
 from reproducer.qualify.derive import Judgement, asked, derive, judge
-from reproducer.qualify.measure_checks import definition, resolved
 from reproducer.verify.capability import capability_check
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from reproducer.binaries.wheel_content import compare_wheels, read_wheel
 from reproducer.build import place
 from reproducer.build.component import BuiltWheel, build_component, build_system, prepare_source
-from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Build, Component
 from reproducer.documents.opened import read_reference

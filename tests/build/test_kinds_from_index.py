@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reproducer.binaries.wheel_content import compare_wheels, read_wheel
 from reproducer.build.file_levels import compare_file
-from reproducer.build.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.sources import Artefact
 from reproducer.errors import NotCheckedError, RebuildError
 from reproducer.fetch.indexes import Indexes

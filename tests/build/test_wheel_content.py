@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.wheel_content import (
+from reproducer.binaries.wheel_content import (
     compare_output,
     compare_wheels,
     members,
@@ -170,7 +170,7 @@ def test_levels() -> None:
 def _in_child(wheel: Path) -> tuple[str, int]:
     """What reading a wheel says in a process of its own, and how many MiB that process took at most."""
     program = (
-        "import resource, sys\nfrom pathlib import Path\nfrom reproducer.build.wheel_content import read_wheel\n"
+        "import resource, sys\nfrom pathlib import Path\nfrom reproducer.binaries.wheel_content import read_wheel\n"
         "try:\n    print(read_wheel(Path(sys.argv[1])).digest)\n"
         "except Exception as error:\n    print(type(error).__name__)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"

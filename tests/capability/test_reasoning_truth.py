@@ -8,8 +8,8 @@ import pytest
 
 from reproducer.capability.reasoning_case import CATEGORIES, Answer, Assignment, Number, Order, number
 from reproducer.capability.reasoning_cases import REASONING_CASES
-from reproducer.capability.settings import CASES
 from reproducer.capability.suites import case_names
+from reproducer.measures.settings import CASES
 
 Places = Mapping[str, int]
 

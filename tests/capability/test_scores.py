@@ -8,18 +8,18 @@ import pytest
 from reproducer.capability.by_case import by_case
 from reproducer.capability.conditions import capability_conditions, chat_template_sha256
 from reproducer.capability.reasoning_cases import REASONING_CASES
-from reproducer.capability.settings import MARKS, SETTINGS
 from reproducer.capability.suites import case_names, cases_sha256
 from reproducer.documents.lock import CheckpointFile, Qualification
 from reproducer.documents.measured import Sample
 from reproducer.documents.transcripts import Transcript, Turn
 from reproducer.errors import UsageError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS
+from reproducer.measures.checks import resolved
+from reproducer.measures.definitions import COUNTED, DEFINITIONS
+from reproducer.measures.quantities import CompletedRequestRate, MixedKindsError, Score, summarise
+from reproducer.measures.settings import MARKS, SETTINGS
 from reproducer.qualify.derive import derive
 from reproducer.qualify.exchanges import UntoldError
-from reproducer.qualify.measure_checks import resolved
-from reproducer.qualify.measures.registry import METHODS
-from reproducer.qualify.quantities import CompletedRequestRate, MixedKindsError, Score, summarise
+from reproducer.qualify.methods.registry import METHODS
 from reproducer.qualify.selection import selected
 from reproducer.qualify.target import Target
 from reproducer.qualify.validity import invalid_reason

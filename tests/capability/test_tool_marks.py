@@ -2,12 +2,12 @@
 
 import pytest
 
-from reproducer.capability.settings import CASES, CallMode
 from reproducer.capability.suites import case_names
 from reproducer.capability.tool_case import CATEGORIES
 from reproducer.capability.tool_cases import TOOL_CASES
 from reproducer.capability.tool_marks import fits, marked, says
 from reproducer.documents.transcripts import MOST_CALLS, MOST_TURNS, Transcript, Turn, WrittenCall
+from reproducer.measures.settings import CASES, CallMode
 from tests.capability.players import ANSWERS, Script, perfect, perfect_transcript, transcript, turns
 
 

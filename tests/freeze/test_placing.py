@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.attest.sanitise import Machine
 from reproducer.freeze.placing import Placing, Told
+from reproducer.sanitize.text import Machine
 
 
 def placing(kind: str, tmp_path: Path) -> Placing:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.tree_writer import Limits
+from reproducer.archives.tree_writer import Limits
 from reproducer.documents.sources import GitSource, Submodule
 from reproducer.errors import DriftError, UnsafeInputError
 from reproducer.git.mirrors import Mirror

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from reproducer.build.tree_writer import Limits
+from reproducer.archives.tree_writer import Limits
 from reproducer.documents.lock import Component, Lock
 from reproducer.documents.sources import GitSource
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError

@@ -343,7 +343,7 @@ def test_only_shells_are_recorded(tmp_path: Path, shebang: str) -> None:
 
 def test_without_isolation_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the kernel does not keep the script apart, it is not run at all."""
-    from reproducer.build.isolation import run_isolated
+    from reproducer.isolation.running import run_isolated
 
     monkeypatch.setattr(recording, "run_isolated", functools.partial(run_isolated, namespaces=False))
     script = tmp_path / "run.sh"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from packaging.pylock import Pylock
 
-from reproducer.build.wheel_content import parse_members
+from reproducer.binaries.wheel_content import parse_members
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.opened import open_lock, references
 from reproducer.documents.sources import LocalSource, SdistSource

@@ -6,10 +6,10 @@ from typing import Any
 from reproducer.documents.lock import Scalar
 from reproducer.documents.measured import Candidate, Reading, RequestRecord, Sample, Speculated
 from reproducer.documents.receipts import FidelityReference, ReferencePrompt
+from reproducer.measures.checks import resolved
 from reproducer.qualify.haystack import haystack_sha256, planted
-from reproducer.qualify.measure_checks import resolved
-from reproducer.qualify.measures.rules import prompt_seed
-from reproducer.qualify.measures.soak import rounds
+from reproducer.qualify.methods.rules import prompt_seed
+from reproducer.qualify.methods.soak import rounds
 from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text_sha256, token_prompt
 
 MS = 1_000_000

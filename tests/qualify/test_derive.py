@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.measured import Derived, Sample
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS
+from reproducer.measures.definitions import COUNTED, DEFINITIONS
+from reproducer.measures.settings import SETTINGS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.validity import invalid_reason
 from tests.qualify.records import GOOD, MS, admission, edited, parameters, reference, soaked, speculated, top

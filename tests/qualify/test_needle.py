@@ -7,7 +7,7 @@ import pytest
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.progress import Silent
 from reproducer.qualify.haystack import planted
-from reproducer.qualify.measures.rules import prompt_seed
+from reproducer.qualify.methods.rules import prompt_seed
 from reproducer.qualify.suite import qualify
 from tests.qualify.conftest import Told
 from tests.qualify.servers import Boots, build_receipt, measure, suite

@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.measured import Candidate
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS
-from reproducer.qualify.divergence import divergence, matched
-from reproducer.qualify.measure_checks import check_measure, resolved
-from reproducer.qualify.plan import planned
-from reproducer.qualify.prompts import SAFE_IDS, ids_sha256, needle_prompt, token_prompt
-from reproducer.qualify.quantities import (
+from reproducer.measures.checks import check_measure, resolved
+from reproducer.measures.definitions import COUNTED, DEFINITIONS
+from reproducer.measures.quantities import (
     AggregateMakespanRate,
     CompletedRequestRate,
     Count,
@@ -28,6 +24,10 @@ from reproducer.qualify.quantities import (
     RestoredPrefixRate,
     summarise,
 )
+from reproducer.measures.settings import SETTINGS
+from reproducer.qualify.divergence import divergence, matched
+from reproducer.qualify.plan import planned
+from reproducer.qualify.prompts import SAFE_IDS, ids_sha256, needle_prompt, token_prompt
 from tests.qualify.servers import measure
 
 RATES = (CompletedRequestRate, AggregateMakespanRate, PrefillRate, RestoredPrefixRate)

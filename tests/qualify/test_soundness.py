@@ -8,8 +8,8 @@ import pytest
 
 from reproducer.documents.lock import ArgumentValue, Measure
 from reproducer.documents.receipts import MeasureReceipt
+from reproducer.measures.checks import resolved
 from reproducer.progress import Silent
-from reproducer.qualify.measure_checks import resolved
 from reproducer.qualify.reference import record_reference
 from reproducer.qualify.suite import qualify
 from reproducer.qualify.validity import invalid_reason

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.wheel_content import compare_wheels, read_wheel
+from reproducer.binaries.wheel_content import compare_wheels, read_wheel
 from reproducer.documents.built import is_enough
 from reproducer.errors import UnsafeInputError, UsageError
 from reproducer.rebuild.compare import compare_artefacts

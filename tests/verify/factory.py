@@ -29,11 +29,11 @@ from reproducer.documents.receipts import (
 )
 from reproducer.identity.namespace import derive as derive_namespace
 from reproducer.ledger import AnyReceipt
+from reproducer.measures.checks import definition, resolved
 from reproducer.qualify.baselines import differences
 from reproducer.qualify.booted import booted, in_order
 from reproducer.qualify.derive import derive, judge
-from reproducer.qualify.measure_checks import definition, resolved
-from reproducer.qualify.measures.rules import prompt_seed
+from reproducer.qualify.methods.rules import prompt_seed
 from reproducer.qualify.prompts import QUESTION, ids_sha256, text_sha256, token_prompt
 from reproducer.verify.receipts import verify_receipts
 

@@ -14,8 +14,8 @@ from reproducer.documents.receipts import BuildReceipt, EffectiveValue, LaunchRe
 from reproducer.engines.alteration import altered, unaltered
 from reproducer.errors import InvalidDocumentError
 from reproducer.identity.namespace import derive as derive_namespace
+from reproducer.measures.checks import definition
 from reproducer.qualify.derive import derive, judge
-from reproducer.qualify.measure_checks import definition
 from reproducer.verify.receipts import verify_receipts
 from tests.qualify.records import GOOD, parameters
 from tests.verify.factory import HOST, PENNY, build_receipt, edited, launch_receipt, small_lock

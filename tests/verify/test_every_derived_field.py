@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import tomlkit
 
-from reproducer.capability.settings import SETTINGS
 from reproducer.documents.measured import Conditions, Derived, Sample, Spread, Statistics
 from reproducer.documents.opened import open_lock
 from reproducer.documents.receipts import MeasureReceipt
-from reproducer.qualify.definitions import DEFINITIONS
+from reproducer.measures.definitions import DEFINITIONS
+from reproducer.measures.settings import SETTINGS
 from reproducer.qualify.derive import derive, judge
 from reproducer.verify.numbers import number_checks
 from reproducer.verify.receipts import verify_receipts

@@ -107,7 +107,7 @@ def from_wheel(engine: str, version: str, path: Path) -> ArgumentSchema:
         InvalidDocumentError: as `read_arguments`.
         UnsafeInputError: no wheel that can be read, or with members that must not be.
     """
-    from reproducer.build.archives import zip_members
+    from reproducer.archives.members import zip_members
 
     try:
         with zipfile.ZipFile(path) as packed:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import whole
+from reproducer.measures.quantities import Fact
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import whole
 from reproducer.qualify.prompts import ANSWER, QUESTION, text_sha256
-from reproducer.qualify.quantities import Fact
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

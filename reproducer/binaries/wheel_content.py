@@ -23,11 +23,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reproducer.archives.members import zip_members
+from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS
 from reproducer.binaries import archive, elf, fatbin
 from reproducer.binaries.content import FileContent, content_of
 from reproducer.binaries.reading import Window
-from reproducer.build.archives import zip_members
-from reproducer.build.tree_writer import CHUNK, DEFAULT_LIMITS
 from reproducer.canonical import content_digest
 from reproducer.documents.base import FileReference, Sha256, shown
 from reproducer.documents.built import Difference, Level

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Measure, Scalar, Threshold
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.definitions import COUNTED, DEFINITIONS, Definition
+from reproducer.measures.definitions import COUNTED, DEFINITIONS, Definition
 
 
 def definition(measure: str) -> Definition:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn, Protocol
 
-from reproducer.build.tree_writer import CHUNK, DEFAULT_LIMITS, Limits, TreeWriter, member_path
+from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS, Limits, TreeWriter, member_path
 from reproducer.documents.base import shown
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
 

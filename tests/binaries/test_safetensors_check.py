@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reproducer.build.safetensors_check import check_safetensors, check_weights
+from reproducer.binaries.safetensors_check import check_safetensors, check_weights
 from reproducer.errors import UnsafeInputError
 
 

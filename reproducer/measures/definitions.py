@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from reproducer.capability.settings import CASES, MARKS, SETTINGS, Setting
+from reproducer.measures.settings import CASES, MARKS, SETTINGS, Setting
 
 if TYPE_CHECKING:  # whoever reads a lock needs no receipts
     from reproducer.documents.measured import Unit, ValueKind

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
+from reproducer.measures.quantities import Count, Fact
 from reproducer.qualify.exchanges import UntoldError
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import prompt_seed, seed, whole
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import prompt_seed, seed, whole
 from reproducer.qualify.prompts import ids_sha256, token_prompt
-from reproducer.qualify.quantities import Count, Fact
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

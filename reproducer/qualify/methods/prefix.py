@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import cold, number, prompts, requests_as_asked, to_first, whole
-from reproducer.qualify.quantities import Agreement, Count, Duration, Fact, RestoredPrefixRate
+from reproducer.measures.quantities import Agreement, Count, Duration, Fact, RestoredPrefixRate
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import cold, number, prompts, requests_as_asked, to_first, whole
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -90,7 +90,7 @@ def leaks(content: Any, *, where: str, machine: Machine) -> tuple[Leak, ...]:
 
 
 def page(text: str) -> dict[str, list[str]]:
-    """A page of text as the sanitiser takes it, line by line."""
+    """A page of text as the sanitizer takes it, line by line."""
     return {_PAGE: text.splitlines()}
 
 

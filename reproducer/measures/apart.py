@@ -6,7 +6,7 @@ from typing import TypeAlias
 from reproducer.documents.base import shown
 from reproducer.documents.lock import Scalar
 from reproducer.errors import InvalidDocumentError
-from reproducer.qualify.measure_checks import resolved
+from reproducer.measures.checks import resolved
 
 Asked: TypeAlias = tuple[str, Mapping[str, Scalar]]
 Identity: TypeAlias = tuple[str, tuple[tuple[str, str, Scalar], ...]]

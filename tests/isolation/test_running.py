@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.isolation import run_isolated, scrubbed, tail
 from reproducer.documents.built import Isolation
 from reproducer.errors import NotCheckedError, RebuildError, UnsafeInputError
+from reproducer.isolation.running import run_isolated, scrubbed, tail
 
 PYTHON = str(Path(sys.executable).resolve())
 
@@ -177,7 +177,7 @@ def test_dies_with_penny(tmp_path: Path, namespaces: bool, number: signal.Signal
     program = textwrap.dedent(SPAWNS.format(marker=marker, then="time.sleep(300)"))
     code = f"""
 from pathlib import Path
-from reproducer.build.isolation import run_isolated, scrubbed
+from reproducer.isolation.running import run_isolated, scrubbed
 folder = Path({str(tmp_path / "w")!r})
 run_isolated([{PYTHON!r}, "-c", {program!r}], cwd=folder,
     env=scrubbed(home=folder / "home", epoch=0), writable=[folder],

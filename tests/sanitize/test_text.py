@@ -2,8 +2,8 @@
 
 import pytest
 
-from reproducer.attest.sanitise import Machine, leaks, page, refuse_leaks
 from reproducer.errors import UnsafeInputError
+from reproducer.sanitize.text import Machine, leaks, page, refuse_leaks
 
 MACHINE = Machine(home="/srv/people/jdoe", names=frozenset({"jdoe", "tower42"}))
 

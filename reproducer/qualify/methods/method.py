@@ -9,8 +9,8 @@ from reproducer.documents.lock import Scalar
 from reproducer.documents.measured import Reading, RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
 from reproducer.documents.transcripts import Transcript
-from reproducer.qualify.definitions import Part
-from reproducer.qualify.quantities import Quantity
+from reproducer.measures.definitions import Part
+from reproducer.measures.quantities import Quantity
 
 if TYPE_CHECKING:  # whoever recomputes numbers sends nothing
     from reproducer.qualify.target import Target

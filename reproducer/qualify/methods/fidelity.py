@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
 from reproducer.errors import UsageError
+from reproducer.measures.quantities import Agreement, Count, Divergence
 from reproducer.qualify.divergence import divergence, matched
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
 from reproducer.qualify.prompts import ids_sha256
-from reproducer.qualify.quantities import Agreement, Count, Divergence
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import cold, prompts, requests_as_asked, to_first
-from reproducer.qualify.quantities import Duration, PrefillRate
+from reproducer.measures.quantities import Duration, PrefillRate
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import cold, prompts, requests_as_asked, to_first
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

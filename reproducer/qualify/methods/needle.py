@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
 from reproducer.errors import NotCheckedError
+from reproducer.measures.quantities import Count, Duration, Fact, PrefillRate
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.haystack import MOST_PADDING, fitted, haystack, haystack_sha256, planted
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import decoding, number, prompt_seed, seed, to_first, whole
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import decoding, number, prompt_seed, seed, to_first, whole
 from reproducer.qualify.prompts import needle_prompt, text_sha256
-from reproducer.qualify.quantities import Count, Duration, Fact, PrefillRate
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import Reading, RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
+from reproducer.measures.quantities import AggregateMakespanRate, Count, Duration, Fact
 from reproducer.qualify.holdings import reading
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import number, prompt_seed, seed, whole
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import number, prompt_seed, seed, whole
 from reproducer.qualify.prompts import ids_sha256, token_prompt
-from reproducer.qualify.quantities import AggregateMakespanRate, Count, Duration, Fact
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 
 from reproducer.documents.lock import Scalar
 from reproducer.documents.measured import RequestRecord, Sample
+from reproducer.measures.quantities import Agreement, CompletedRequestRate
 from reproducer.qualify.divergence import matched
-from reproducer.qualify.measures.method import Faults, Parameters
+from reproducer.qualify.methods.method import Faults, Parameters
 from reproducer.qualify.prompts import ids_sha256, token_prompt
-from reproducer.qualify.quantities import Agreement, CompletedRequestRate
 
 
 def number(values: Mapping[str, Scalar], name: str) -> float:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import RequestRecord, Sample, Speculated
 from reproducer.documents.receipts import FidelityReference
+from reproducer.measures.quantities import Agreement, Count, Fact
 from reproducer.qualify.divergence import matched
 from reproducer.qualify.exchanges import UntoldError
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import number, whole
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import number, whole
 from reproducer.qualify.prompts import REFERENCE_PROMPTS, ids_sha256
-from reproducer.qualify.quantities import Agreement, Count, Fact
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from reproducer.build.archives import extract_member, unpack_sdist
-from reproducer.build.tree_writer import Limits
+from reproducer.archives.members import extract_member, unpack_sdist
+from reproducer.archives.tree_writer import Limits
 from reproducer.errors import DriftError, UnsafeInputError
 
 EPOCH = 1704067200

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import cold, decoding, prompts, requests_as_asked, streamed, to_first, whole
-from reproducer.qualify.quantities import AggregateMakespanRate, Duration, Fact, Quantity
+from reproducer.measures.quantities import AggregateMakespanRate, Duration, Fact, Quantity
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import cold, decoding, prompts, requests_as_asked, streamed, to_first, whole
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.documents.receipts import FidelityReference
+from reproducer.measures.quantities import Agreement, Count, Fact
 from reproducer.qualify.divergence import matched
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import agreeing, cold, prompts, requests_as_asked, streamed, whole
-from reproducer.qualify.quantities import Agreement, Count, Fact
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import agreeing, cold, prompts, requests_as_asked, streamed, whole
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 from reproducer.capability import conversation, reasoning_marks, tool_marks
 from reproducer.capability.conditions import FACTS
 from reproducer.capability.reasoning_cases import REASONING_CASES
-from reproducer.capability.settings import MARKS, SETTINGS, Setting
 from reproducer.capability.suites import case_names, cases_sha256
 from reproducer.capability.tool_cases import TOOL_CASES
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
 from reproducer.documents.transcripts import Transcript
+from reproducer.measures.quantities import Count, Score
+from reproducer.measures.settings import MARKS, SETTINGS, Setting
 from reproducer.qualify.exchanges import UntoldError
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import number, whole
-from reproducer.qualify.quantities import Count, Score
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import number, whole
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target

@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING
 
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
-from reproducer.qualify.definitions import Part
-from reproducer.qualify.measures.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.measures.rules import (
+from reproducer.measures.definitions import Part
+from reproducer.measures.quantities import (
+    AggregateRestoredRate,
+    Agreement,
+    Count,
+    Duration,
+    Fact,
+    RestoredPrefixRate,
+)
+from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
+from reproducer.qualify.methods.rules import (
     agreeing,
     cold,
     prompts,
@@ -15,14 +23,6 @@ from reproducer.qualify.measures.rules import (
     started_anew,
     to_first,
     whole,
-)
-from reproducer.qualify.quantities import (
-    AggregateRestoredRate,
-    Agreement,
-    Count,
-    Duration,
-    Fact,
-    RestoredPrefixRate,
 )
 
 if TYPE_CHECKING:

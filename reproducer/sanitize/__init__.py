@@ -1,0 +1,1 @@
+"""What must not leave the machine, taken out of texts and documents."""

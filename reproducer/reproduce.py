@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
 from reproducer.boots import Boots
-from reproducer.build import build
+from reproducer.build.runtime import build
 from reproducer.canonical import content_digest
 from reproducer.doctor.gpu import refuse_gpu
 from reproducer.documents.opened import OpenedLock

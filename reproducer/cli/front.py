@@ -185,7 +185,7 @@ def runtime_of(
                 todo="write a manifest with the sources that `penny freeze --json` lists under `rebuild`",
             )
         return adopted_runtime(front, opened, place, accepted, offline=offline, python=python, folders=folders)
-    from reproducer.build import build
+    from reproducer.build.runtime import build
     from reproducer.fetch import fetch
     from reproducer.fetch.indexes import Indexes
 

@@ -19,7 +19,7 @@ import tomlkit
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
 from reproducer.binaries.wheel_content import read_wheel, render_members
-from reproducer.build import Runtime, build
+from reproducer.build.runtime import Runtime, build
 from reproducer.build.failure import said
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
@@ -350,7 +350,7 @@ def test_killed_in_the_middle(project: Callable[..., Project], tmp_path: Path) -
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from reproducer.build import build
+from reproducer.build.runtime import build
 from reproducer.documents.lock import Lock
 from reproducer.documents.sources import Artefact
 from reproducer.documents.opened import OpenedLock

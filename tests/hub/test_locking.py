@@ -331,7 +331,7 @@ def test_unknown_digests_are_a_state_of_their_own(project: Project, hub: HubServ
 
 def test_an_unknown_checkpoint_is_not_built(project: Project, hub: HubServer) -> None:
     """Nothing is built for a lock of which nobody knows the weights."""
-    from reproducer.build import build
+    from reproducer.build.runtime import build
 
     kept = hub.repositories[NAME].refs["main"]
     project.edit(

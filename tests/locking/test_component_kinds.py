@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from reproducer.attest.statements import build_statement
-from reproducer.build import Runtime, build
+from reproducer.build.runtime import Runtime, build
 from reproducer.difference.diff import diff
 from reproducer.documents.lock import Component, FileOutput, Lock
 from reproducer.documents.opened import OpenedLock, open_lock

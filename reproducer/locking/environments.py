@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -142,6 +143,10 @@ class Resolver:
         output.write_text("".join(f"{name}=={version}\n" for name, version in sorted(kept.items())), "utf-8")
         command = [uv, "pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--no-color"]
         command += ["--no-progress", "--python-version", self.python, "--python-platform", self._baseline()]
+        command += [
+            "--python",
+            sys.executable,
+        ]  # or uv asks every interpreter of the host, which takes longer than the rest
         command += ["--only-binary", ":all:", "--index-strategy", "unsafe-best-match"]
         command += [] if dependencies else ["--no-deps"]
         command += ["--offline"] if self.offline or cached else []

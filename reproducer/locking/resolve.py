@@ -1,6 +1,7 @@
 """`penny lock`: a manifest, the user's indexes and the lock that is there give the new lock and the files beside it."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,6 @@ from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
-from reproducer.locking.checkpoints import Checkpoints
-from reproducer.locking.components import Components
-from reproducer.locking.engine import EngineFacts
 from reproducer.locking.environments import Resolver, versions_of
 from reproducer.locking.files import read_inside, reference, reference_to
 from reproducer.locking.making import Making
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from reproducer.documents.lock import ArgumentValue, Checkpoint, Component
     from reproducer.documents.sources import Artefact
     from reproducer.fetch.indexes import Indexes
+    from reproducer.locking.engine import EngineFacts
     from reproducer.progress import Reporter
     from reproducer.store import Store
 
@@ -217,16 +216,23 @@ class _Run:
         files: dict[str, bytes] = {}
         reasons: list[str] = []
         environments: dict[str, Environment] = {}
-        for request in self.manifest.environments:
-            before = making.previous.packages(request.name)
-            packages = resolver.resolve(request, before)
+        asked_for = self.manifest.environments
+        had = {request.name: making.previous.packages(request.name) for request in asked_for}
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            resolving = [pool.submit(resolver.resolve, request, had[request.name]) for request in asked_for]
+            # uv runs while these are imported: a third of what a check takes
+            from reproducer.locking.checkpoints import Checkpoints
+            from reproducer.locking.components import Components
+            from reproducer.locking.engine import EngineFacts
+        for request, resolved in zip(asked_for, resolving, strict=True):
+            before, packages = had[request.name], resolved.result()
             environments[request.name] = self._environment(request, packages, files)
             making.environments[request.name] = (environments[request.name], packages)
             if making.previous.lock is not None:
                 old, new = versions_of(before.values()), versions_of(packages.values())
                 reasons += package_differences(environments[request.name].pylock.path, old, new)
                 reasons += moved_wheels(environments[request.name].pylock.path, before, packages)
-        every = ((*making.previous.packages(name), *packages) for name, (_, packages) in making.environments.items())
+        every = ((*had[name], *packages) for name, (_, packages) in making.environments.items())
         check_names(self.upgrade, self.manifest, (project for each in every for project in each))
         of_components, of_checkpoints = Components(making), Checkpoints(making)
         facts = EngineFacts(making, of_components, of_checkpoints)
@@ -271,7 +277,7 @@ class _Run:
             )
         return dict(sorted(canonical(schema, asked).items()))
 
-    def _assembled(self, parts: "_Parts", facts: EngineFacts) -> Lock:
+    def _assembled(self, parts: "_Parts", facts: "EngineFacts") -> Lock:
         manifest = self.manifest
         asked = manifest.qualification
         return Lock(
@@ -311,7 +317,7 @@ class _Run:
             thresholds.append(Threshold(**data))
         return Measure(**{**dict(asked), "thresholds": tuple(thresholds)})
 
-    def _launch(self, parts: "_Parts", facts: EngineFacts) -> Launch:
+    def _launch(self, parts: "_Parts", facts: "EngineFacts") -> Launch:
         """The launch with its persistent stores in the namespace and the values the engine must resolve it to."""
         asked = self.manifest.launch
         target = next(each for each in parts.checkpoints if each.role == "target")

@@ -1,0 +1,90 @@
+"""`report.html`: one page that loads nothing, runs nothing and shows text from outside as exactly that text."""
+
+import base64
+import hashlib
+import re
+from functools import cache
+from importlib import metadata
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from reproducer.report.blocks import WORDS
+from reproducer.report.sections import content
+from reproducer.report.subject import Subject
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PAGE_FORMAT = "penny-page/1"
+_LONGEST = 4000
+_DRAWING = re.compile(r'(<svg class="(?:wide|narrow)".*?</desc>).*?(</svg>)', re.DOTALL)
+
+
+def page(subject: Subject) -> str:
+    """The page; the same subject gives the same bytes with the same drawing library."""
+    style = _file("page.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            content=content(subject),
+            style=style,
+            style_hash=f"sha256-{digest}",
+            words=WORDS,
+            format=PAGE_FORMAT,
+            library=drawn_by(),
+        )
+    )
+
+
+def drawn_by() -> str:
+    """What the figures of a page are drawn by: another version may draw other bytes."""
+    return f"matplotlib {metadata.version('matplotlib')}"
+
+
+def without_drawings(text: str) -> str:
+    """A page without the inside of its drawings; their titles, descriptions and tables are still there."""
+    return _DRAWING.sub(r"\1\2", text)
+
+
+def visible(value: object) -> str:
+    """Text as it is shown: what is not printable, or turns the direction of what follows, stands escaped."""
+    text = str(value)
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text)} characters)"
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def _lines(text: str) -> object:
+    """Text of several lines that penny wrote, each escaped by itself."""
+    from markupsafe import Markup, escape
+
+    return Markup("\n").join(escape(visible(line)) for line in text.split("\n"))
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import DictLoader, Environment, StrictUndefined
+    from markupsafe import Markup
+
+    def shown(value: object) -> object:
+        return value if isinstance(value, Markup) else visible(value)
+
+    environment = Environment(
+        loader=DictLoader({"page.html.j2": _file("page.html.j2")}),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=shown,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "drawn": Markup,  # penny's own style sheet, and drawings without text from outside
+        "lines": _lines,
+        "size": lambda value: f"{value:g}",
+    }
+    return environment
+
+
+@cache
+def _file(name: str) -> str:
+    return (files("reproducer.report") / "templates" / name).read_text(encoding="utf-8")

@@ -15,8 +15,10 @@ from reproducer.cli import (
     git,
     importing,
     locking,
+    reporting,
     reproducing,
     running,
+    sanitizing,
 )
 
 app = typer.Typer(
@@ -61,7 +63,8 @@ app.add_typer(caching.cache, name="cache")
 app.command("launch")(running.launch)
 app.command("stop")(running.stop)
 app.command("qualify")(running.qualify)
+app.command("sanitize")(sanitizing.sanitize)
 app.command("verify")(evidence.verify)
 app.command("attest")(evidence.attest)
-app.command("report")(evidence.report)
+app.command("report")(reporting.report)
 app.command("doctor")(diagnosing.doctor)

@@ -123,6 +123,11 @@ class Front:
         with _result_written():
             sys.stdout.write(text)
 
+    def write_as_read(self, text: str) -> None:
+        """Text of a file on stdout, bytes that are not UTF-8 included."""
+        with _result_written():
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
     def accepted(self, store: "Store", opened: "OpenedLock", *, yes: bool) -> Literal["asked", "--yes"]:
         """The person's yes to running other people's code, asked once a lock.
 

@@ -1,69 +1,33 @@
 """What must not leave the machine: home paths, host and user names, addresses, tokens.
 
-Receipts are made so that they carry none. This is the check before anything is signed: it removes nothing, it names
-where each one stands and refuses.
+Receipts are made so that they carry none, and name one another by digest, so that nothing can be taken out of one. This
+is the check before anything is signed: it looks with the sanitizer's own finders, names where each thing stands, and
+refuses.
 """
 
-import getpass
-import ipaddress
-import re
-import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 from reproducer.errors import UnsafeInputError
+from reproducer.sanitize.addresses import without_addresses
+from reproducer.sanitize.emails import without_emails
+from reproducer.sanitize.homes import without_homes
+from reproducer.sanitize.kinds import Tally
+from reproducer.sanitize.named import is_secret_name, is_secret_value, without_named
+from reproducer.sanitize.names import Machine
+from reproducer.sanitize.tokens import Blocks, without_tokens
+
+__all__ = ["Leak", "Machine", "leaks", "page", "refuse_leaks"]
 
 # fields in which four numbers with dots are a version and not an address
-_VERSIONS = frozenset({"version", "filename", "kernel", "installer", "python", "penny_version"})
+VERSIONS = frozenset({"version", "filename", "kernel", "installer", "python", "penny_version"})
 # what the model wrote for fixed prompts and cases; a name that happens to be a word there says nothing about a machine
 _GENERATED = frozenset({"output_text", "tool_text", "arguments_text"})
 # the page is made of penny's own words and of receipts that are searched themselves
 _PAGE = "page"
-# names that half the machines of the world share, and that texts hold for other reasons
-_COMMON = frozenset(
-    {"admin", "app", "build", "builder", "container", "docker", "host", "local", "localhost", "main", "nobody"}
-    | {"node", "none", "penny", "root", "runner", "server", "sglang", "test", "ubuntu", "unknown", "user"}
-)
-_SHORTEST_NAME = 4
-_HOME = re.compile(r"(?:/home|/Users|/var/home)/[^/\s\"']+|(?<![\w.])/root(?=/|$|[\s\"':])")
-_IPV4 = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w]|\.\d)")
-_IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f.:]*(?![\w:])")
-_TOKENS = (
-    re.compile(r"\b(?:hf|ghp|gho|ghs|ghu|glpat|npm|pypi)[-_][A-Za-z0-9_-]{16,}"),
-    re.compile(r"\bgithub_pat_[A-Za-z0-9_]{20,}"),
-    re.compile(r"\bsk-[A-Za-z0-9_-]{16,}"),
-    re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}"),
-    re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
-    re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\."),
-    re.compile(r"(?i)\bbearer\s+[A-Za-z0-9._~+/-]{12,}"),
-    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]+:[^/\s@]+@"),
-)
-_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:token|secret|password|passwd|api_?key|access_?key|credentials?)$")
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The names of this machine that must stay on it."""
-
-    home: str
-    names: frozenset[str]
-
-    @classmethod
-    def here(cls) -> "Machine":
-        """The machine penny runs on."""
-        try:
-            user = getpass.getuser()
-        except (KeyError, OSError):
-            user = ""
-        host = socket.gethostname()
-        names = {user, host, host.split(".")[0]}
-        return cls(
-            str(Path.home()),
-            frozenset(name for name in names if len(name) >= _SHORTEST_NAME and name.lower() not in _COMMON),
-        )
+_SECRET = "secret"  # noqa: S105  the name of a field
 
 
 @dataclass(frozen=True)
@@ -85,7 +49,7 @@ def leaks(content: Any, *, where: str, machine: Machine) -> tuple[Leak, ...]:
     return tuple(
         Leak(f"{where}: {key or 'text'}", what)
         for key, field, text in _texts(content, "", "")
-        for what in sorted(set(_found(field, text, machine)))
+        for what in _found(field, text, machine)
     )
 
 
@@ -121,41 +85,42 @@ def _texts(content: Any, key: str, field: str) -> Iterator[tuple[str, str, str]]
         for name, value in content.items():
             inner = f"{key}.{name}" if key else str(name)
             yield inner, "", str(name)
-            if isinstance(value, str) and value and _SECRET_NAME.search(str(name)):
-                yield inner, "secret", value
+            if isinstance(value, str) and is_secret_name(str(name)) and is_secret_value(str(name), value):
+                yield inner, _SECRET, value
             yield from _texts(value, inner, str(name))
     elif isinstance(content, list | tuple):
         for index, value in enumerate(content):
             yield from _texts(value, f"{key}[{index}]", field)
 
 
-def _found(field: str, text: str, machine: Machine) -> Iterator[str]:
-    if field == "secret":
+@lru_cache(maxsize=4096)  # the keys of a document's objects come again and again
+def _found(field: str, text: str, machine: Machine) -> tuple[str, ...]:
+    return tuple(sorted(set(_kinds(field, text, machine))))
+
+
+def _kinds(field: str, text: str, machine: Machine) -> Iterator[str]:
+    if field == _SECRET:
         yield "a secret by its name"
         return
-    if _HOME.search(text) or (len(machine.home) > 1 and machine.home in text):
+    lowered = text.lower()
+    if _finds(lambda tally: without_homes(text, lowered, tally, machine.home)):
         yield "a home path"
-    if any(pattern.search(text) for pattern in _TOKENS):
+    if _finds(lambda tally: without_tokens(Blocks().without_keys(text, tally), lowered, tally)):
         yield "a token"
+    if _finds(lambda tally: without_named(text, lowered, tally)):
+        yield "a token" if "://" in text else "a secret by its name"
     if field in _GENERATED or field == _PAGE:
         return
-    if any(_names(name).search(text) for name in machine.names):
+    if _finds(lambda tally: without_emails(text, tally)):
+        yield "an e-mail address"
+    if any(pattern.search(text) for pattern in machine.patterns):
         yield "a host or user name"
-    if field not in _VERSIONS and _addresses(text):
+    if field not in VERSIONS and _finds(lambda tally: without_addresses(text, tally)):
         yield "an address"
 
 
-def _names(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-])", re.IGNORECASE)
-
-
-def _addresses(text: str) -> bool:
-    """Whether a text holds an IP address of a machine; loopback and wildcard addresses name none."""
-    for match in (*_IPV4.findall(text), *_IPV6.findall(text)):
-        try:
-            address = ipaddress.ip_address(match.strip("."))
-        except ValueError:
-            continue
-        if not address.is_loopback and not address.is_unspecified:
-            return True
-    return False
+def _finds(finder: Callable[[Tally], str]) -> bool:
+    """Whether a finder takes anything out."""
+    tally = Tally()
+    finder(tally)
+    return bool(tally.counts)

@@ -1,0 +1,23 @@
+"""E-mail addresses."""
+
+import re
+
+from reproducer.sanitize.edges import begins
+from reproducer.sanitize.kinds import Tally
+
+_EMAIL = re.compile(
+    rf"{begins('A-Za-z0-9.!#$%&*+/=?^_~|-')}(?P<local>[\w.!#$%&*+?^~-]{{1,256}}+)(?:@|%40|\\u0040|&#64;)"
+    r"(?P<domain>(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24})(?![\w-]*@)"
+)
+_SERVICES = frozenset({"git", "hg", "svn"})
+
+
+def without_emails(text: str, tally: Tally) -> str:
+    """A text without e-mail addresses; `git@github.com` is the way to a repository."""
+
+    def replace(match: re.Match[str]) -> str:
+        return match[0] if match["local"] in _SERVICES else tally.take("email")
+
+    if "@" not in text and "%40" not in text and "u0040" not in text and "&#64;" not in text:
+        return text
+    return _EMAIL.sub(replace, text)

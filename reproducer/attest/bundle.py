@@ -24,7 +24,10 @@ from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
 from reproducer.ledger import AnyReceipt, receipt_name
 from reproducer.report.figure import figure
+from reproducer.report.html import page as html_page
+from reproducer.report.html import without_drawings
 from reproducer.report.markdown import report
+from reproducer.report.subject import Subject
 from reproducer.samples.beside import file_name, is_file_name, packed_samples, plain
 from reproducer.sanitize.text import page, refuse_leaks
 
@@ -32,10 +35,11 @@ LOCK = "penny.lock.toml"
 PUBLIC = "public.pem"
 REPORT = "report.md"
 FIGURE = "report.svg"
+PAGE = "report.html"
 VERDICT = "verdict.json"
 STATEMENTS = "statements"
 SIGNED = ".sigstore.json"
-_OWN = frozenset({INDEX, LOCK, PUBLIC, REPORT, FIGURE, VERDICT, RECEIPTS, STATEMENTS})
+_OWN = frozenset({INDEX, LOCK, PUBLIC, REPORT, FIGURE, PAGE, VERDICT, RECEIPTS, STATEMENTS})
 _UNFINISHED = ".bundle-"
 
 
@@ -85,12 +89,13 @@ def write_bundle(
 
 
 def bundle_content(lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key: PublicKey) -> dict[str, bytes]:
-    """The files of a bundle that follow from lock, receipts, verdict and key alone: report, figure, verdict, key."""
+    """The files of a bundle that follow from lock, receipts, verdict and key alone: report, page, verdict, key."""
     return {
         PUBLIC: key.pem,
         VERDICT: canonical_bytes(verdict.content()) + b"\n",
         REPORT: report(lock, receipts, verdict, key_id=key.key_id, figure=FIGURE).encode(),
         FIGURE: figure(lock, receipts).encode(),
+        PAGE: html_page(Subject(lock, receipts, verdict, key_id=key.key_id)).encode(),
     }
 
 
@@ -107,7 +112,9 @@ def _plain(name: str, data: bytes) -> object:
     """The content of a file as the sanitizer reads it."""
     if is_file_name(name.rpartition("/")[2]):
         return plain(data, where=name)
-    return parse_json(data, where=name) if name.endswith(".json") else page(data.decode())
+    if name.endswith(".json"):
+        return parse_json(data, where=name)
+    return page(without_drawings(data.decode()) if name == PAGE else data.decode())
 
 
 def _locked(opened: OpenedLock) -> dict[str, bytes]:

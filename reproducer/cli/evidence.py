@@ -1,4 +1,4 @@
-"""`penny verify`, `penny attest`, `penny report`."""
+"""`penny verify`, `penny attest`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +54,7 @@ def verify(
     from reproducer.cli.show import verdict_table
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    verdict = _verdict(bundle, key, lock_path, store, lock_digest)
+    verdict = verdict_of(bundle, key, lock_path, store, lock_digest)
     front.emit(
         {
             "verdict": verdict.word,
@@ -90,7 +90,7 @@ def attest(
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
     opened.check_files()
-    receipts = _builds(opened, store) if builds else _newest(opened, store)
+    receipts = _builds(opened, store) if builds else newest(opened, store)
     checks = verify_receipts(opened, receipts)
     key = signing_key(keys)
     folder = bundle_folder(evidence, opened, receipts)
@@ -103,40 +103,7 @@ def attest(
     finish(verdict.outcome)
 
 
-def report(
-    bundle: Annotated[
-        Path | None, typer.Argument(help="A bundle; default: the receipts in the store.", show_default=False)
-    ] = None,
-    *,
-    key: Annotated[Path | None, typer.Option("--key", help="The signer's public key (PEM).")] = None,
-    lock_path: LockOption = DEFAULT_LOCK,
-    store: StoreOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    verbose: VerboseOption = False,
-) -> None:
-    """Print the report: measures, what was checked, what was skipped and why."""
-    from reproducer.documents.opened import open_lock
-    from reproducer.documents.verdict import Verdict
-    from reproducer.ledger import Ledger
-    from reproducer.report.markdown import report as render
-    from reproducer.verify.receipts import verify_receipts
-
-    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    if bundle is not None:
-        verdict = _verdict(bundle, key, lock_path, store)
-        opened = open_lock(bundle / DEFAULT_LOCK)
-        receipts = Ledger(bundle / "receipts").receipts()
-    else:
-        opened = open_lock(lock_path)
-        receipts = _newest(opened, store)
-        verdict = Verdict(checks=verify_receipts(opened, receipts))
-    text = render(opened.lock, receipts, verdict)
-    front.emit({"report": text, "subject": opened.digest, "verdict": verdict.word}, text)
-    finish(verdict.outcome)
-
-
-def _verdict(
+def verdict_of(
     bundle: Path | None, key: Path | None, lock_path: Path, store: Path | None, lock_digest: str | None = None
 ) -> "Verdict":
     """The verdict over a bundle, a folder of receipts, or the newest receipts in the store."""
@@ -158,7 +125,7 @@ def _verdict(
     if lock_digest is not None and lock_digest != opened.digest:
         raise DriftError("the lock is another one", where=str(lock_path), why=f"its digest is {opened.digest}")
     opened.check_files()
-    receipts = Ledger(bundle).receipts() if bundle is not None else _newest(opened, store)
+    receipts = Ledger(bundle).receipts() if bundle is not None else newest(opened, store)
     return Verdict(checks=verify_receipts(opened, receipts))
 
 
@@ -170,7 +137,7 @@ def _builds(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]
     raise UsageError("there is no build receipt of this lock", where=str(ledger.folder), todo="run `penny build`")
 
 
-def _newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
+def newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
     """The newest receipt of each measure with the receipts it names."""
     from reproducer.ledger import evidence_of, latest_measures
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from statistics import median, quantiles
 
 from reproducer.documents.receipts import MeasureReceipt
-from reproducer.report.blocks import Block, Figure, Prose, Section, Table
+from reproducer.report.blocks import Block, Drawing, Figure, Prose, Section, Table
 from reproducer.report.figures.clouds import Cloud, Plot, clouds
 from reproducer.report.figures.shares import MOST, Steps, shares
 from reproducer.report.figures.strips import Panel, Strip, strips
@@ -185,7 +185,7 @@ def prefill(subject: Subject) -> Section | None:
         if points:
             cloud = Cloud("cold prompts", tuple(points), "first", _medians(points))
             plots.append(Plot(title, "tokens of the prompt, logarithmic", unit, (cloud,)))
-    wide, narrow = clouds("prefill", tuple(plots))
+    wide, narrow = clouds("prefill", tuple(plots)) if len({size for _, size, _ in found}) > 1 else _rung(found)
     rows = tuple(
         (name, number(size), each.derived.name, str(len(each.derived.values)), *_reach(each), each.derived.unit)
         for name, size, each in found
@@ -196,6 +196,11 @@ def prefill(subject: Subject) -> Section | None:
     described = "Prefill rate and time to first token over the length of the prompt, a dot for each sample."
     figure = Figure("prefill", "Prefill ladder", described, wide, narrow, table)
     return Section("prefill", "Prefill ladder", (Prose(lead), figure), "receipt")
+
+
+def _rung(found: list[tuple[str, float, Observed]]) -> tuple[Drawing, Drawing]:
+    """One length alone is no ladder: its values by boot."""
+    return strips("prefill", tuple(_panel(each) for _, _, each in found))
 
 
 def _reach(each: Observed) -> tuple[str, str, str]:

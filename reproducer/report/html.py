@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 PAGE_FORMAT = "penny-page/1"
 _LONGEST = 4000
+_INSIDE = re.compile(r'<svg class="(?:wide|narrow)".*?</desc>(.*?)</svg>', re.DOTALL)
+_ELEMENT = re.compile(r"<([^\s/>]*)")
+_SHAPES = frozenset({"", "g", "path", "use", "defs", "clipPath", "rect", "text"})
 _DRAWING = re.compile(r'(<svg class="(?:wide|narrow)".*?</desc>).*?(</svg>)', re.DOTALL)
 
 
@@ -46,6 +49,11 @@ def drawn_by() -> str:
 def without_drawings(text: str) -> str:
     """A page without the inside of its drawings; their titles, descriptions and tables are still there."""
     return _DRAWING.sub(r"\1\2", text)
+
+
+def is_drawn(text: str) -> bool:
+    """Whether the drawings of a page hold shapes and labels alone, whatever they show."""
+    return all(set(_ELEMENT.findall(inside)) <= _SHAPES for inside in _INSIDE.findall(text))
 
 
 def visible(value: object) -> str:

@@ -37,7 +37,8 @@ def readme(subject: Subject) -> str:
         lines += ["", f"> *{_APART['imported']}*: {code(result.harness)}, {len(result.runs)} runs."]
     for claim in subject.claims:
         lines += ["", f"> *{_APART['claim']}*: {code(claim.name)} by {plain(claim.publisher)}, {plain(claim.source)}."]
-    lines += ["", f"Signed by {plain(signer(subject))}.", "", "```sh", *_commands(subject), "```", ""]
+    signed = plain(signer(subject)).replace("the key below", f"key {code(subject.key_id or '')}")
+    lines += ["", f"Signed by {signed}.", "", "```sh", *_commands(subject), "```", ""]
     return "\n".join(lines)
 
 

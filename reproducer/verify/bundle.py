@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from reproducer import __version__
-from reproducer.attest.bundle import FIGURE, LOCK, PUBLIC, REPORT, SIGNED, STATEMENTS, VERDICT, bundle_content
+from reproducer.attest.bundle import FIGURE, LOCK, PAGE, PUBLIC, REPORT, SIGNED, STATEMENTS, VERDICT, bundle_content
 from reproducer.attest.keys import PublicKey
 from reproducer.attest.statements import INDEX, RECEIPTS
 from reproducer.documents.base import parse_json, shown
@@ -17,6 +17,7 @@ from reproducer.documents.toml import parse_toml
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import InvalidDocumentError, PennyError, SignatureError
 from reproducer.ledger import AnyReceipt, parse_receipt, receipt_name
+from reproducer.report.html import PAGE_FORMAT, drawn_by, is_drawn, without_drawings
 from reproducer.report.markdown import REPORT_FORMAT
 from reproducer.samples.beside import file_name, is_file_name, with_samples
 from reproducer.samples.columns import LARGEST, MOST_ENTRIES
@@ -243,27 +244,49 @@ class _Inspection:
         if then.outcome != now.outcome:
             faults.append(f"it says {then.word} ({then.outcome.exit_code}), {now.outcome.exit_code} was found")
         found = [check("verdict", "signature", faults, expected=now.word, got=then.word)]
-        found.append(self._report(lock, receipts, then, key_id))
+        found += self._report(lock, receipts, then, key_id)
         return found
 
-    def _report(self, lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key_id: str) -> Check:
-        """The report is made again and compared; one of another format cannot be, and says so."""
+    def _report(self, lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key_id: str) -> list[Check]:
+        """The report and the page are made again and compared; one of another format cannot be, and says so."""
         text = self._content.get(REPORT, b"")
         first = text.split(b"\n", 1)[0].decode("utf-8", "replace")
         if first != f"<!-- {REPORT_FORMAT} -->":
             if re.fullmatch(r"<!-- penny-report/[1-9][0-9]{0,5} -->", first):
-                return unknown("report", "signature", f"this penny does not write reports of its format: {first}")
-            return check("report", "signature", [f"it is no report: it begins {shown(first)}"])
+                return [unknown("report", "signature", f"this penny does not write reports of its format: {first}")]
+            return [check("report", "signature", [f"it is no report: it begins {shown(first)}"])]
         own = self.own_key()
         if own is None or own.key_id != key_id:
-            return check("report", "signature", ["there is no key in the bundle that it could name"])
+            return [check("report", "signature", ["there is no key in the bundle that it could name"])]
         try:
             again = bundle_content(lock, receipts, verdict, own)
         except PennyError as error:
-            return check("report", "signature", [str(error)])
+            return [check("report", "signature", [str(error)])]
         faults = [
             f"{name} does not say what the receipts say"
             for name in (REPORT, FIGURE)
             if self._content.get(name) != again[name]
         ]
-        return check("report", "signature", faults, got="follows from the receipts")
+        found = [check("report", "signature", faults, got="follows from the receipts")]
+        return found if PAGE not in self._content else [*found, self._page(again[PAGE].decode())]
+
+    def _page(self, again: str) -> Check:
+        """The page whole; its text alone where another version of the drawing library drew its figures.
+
+        A bundle of a penny that wrote no page has none, and is not asked for one.
+        """
+        text = self._content[PAGE].decode("utf-8", "replace")
+        if text == again:
+            return check("page", "signature", [], got="follows from the receipts")
+        first = text.partition("<!DOCTYPE html>")[2].lstrip("\n").split("\n", 1)[0]
+        said = re.fullmatch(r"<!-- (penny-page/[1-9][0-9]{0,5}) (matplotlib [0-9][0-9a-z.+]{0,30}) -->", first)
+        if said is None:
+            return check("page", "signature", [f"it is no page: it begins {shown(text[:60])}"])
+        if said[1] != PAGE_FORMAT:
+            return unknown("page", "signature", f"this penny does not write pages of its format: {said[1]}")
+        prose = without_drawings(text.replace(said[0], "", 1))
+        same = prose == without_drawings(again.replace(f"<!-- {PAGE_FORMAT} {drawn_by()} -->", "", 1))
+        if said[2] == drawn_by() or not same or not is_drawn(text):
+            return check("page", "signature", [f"{PAGE} does not say what the receipts say"])
+        why = f"its words and tables follow from the receipts; {said[2]} drew its figures, and this is {drawn_by()}"
+        return Check(id="page", aspect="signature", status="skipped", reason=why)

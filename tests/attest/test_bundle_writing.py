@@ -50,6 +50,7 @@ def test_layout(evidence: Evidence, key: SigningKey, tmp_path: Path) -> None:
         "runtime",
         "receipts",
         "statements",
+        "report.html",
         "report.md",
         "report.svg",
         "verdict.json",

@@ -1,0 +1,166 @@
+"""`penny report`: evidence as a person reads it, in a terminal or as files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from reproducer.cli.evidence import newest, verdict_of
+from reproducer.cli.front import (
+    DEFAULT_LOCK,
+    Front,
+    JsonOption,
+    LockOption,
+    QuietOption,
+    StoreOption,
+    VerboseOption,
+    finish,
+)
+from reproducer.errors import UsageError
+
+if TYPE_CHECKING:
+    from reproducer.report.subject import Subject
+
+_STDOUT = Path("-")
+
+
+def report(
+    bundle: Annotated[
+        Path | None, typer.Argument(help="A bundle; default: the receipts in the store.", show_default=False)
+    ] = None,
+    *,
+    html: Annotated[Path | None, typer.Option("--html", help="One page that loads nothing.")] = None,
+    markdown: Annotated[Path | None, typer.Option("--markdown", help="Markdown for a README.")] = None,
+    text: Annotated[Path | None, typer.Option("--text", help="A block of plain text for an article.")] = None,
+    badge: Annotated[Path | None, typer.Option("--badge", help="A badge with verdict and lock (SVG).")] = None,
+    citation: Annotated[Path | None, typer.Option("--citation", help="CITATION.cff with the digests.")] = None,
+    bibtex: Annotated[Path | None, typer.Option("--bibtex", help="A BibTeX entry with the digests.")] = None,
+    author: Annotated[list[str] | None, typer.Option("--author", help="Whom a citation names; as often.")] = None,
+    claim: Annotated[list[Path] | None, typer.Option("--claim", help="A published claim, shown apart.")] = None,
+    imported: Annotated[list[Path] | None, typer.Option("--imported", help="An imported result, shown apart.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="The signer's public key (PEM).")] = None,
+    lock_path: LockOption = DEFAULT_LOCK,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Show the report, or write it: FILE `-` is stdout, and several files are written at once."""
+    from reproducer.documents.toml import write_atomically
+    from reproducer.report import badge as badges
+    from reproducer.report import citation as citations
+    from reproducer.report.html import page
+    from reproducer.report.short import article, readme
+
+    front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    wanted = {
+        "html": html,
+        "markdown": markdown,
+        "text": text,
+        "badge": badge,
+        "citation": citation,
+        "bibtex": bibtex,
+    }
+    asked = {name: path for name, path in wanted.items() if path is not None}
+    _refuse(asked, bundle, as_json=as_json)
+    subject = _subject(bundle, key, lock_path, store, claims=tuple(claim or ()), imported=tuple(imported or ()))
+    makers = {
+        "html": lambda: page(subject),
+        "markdown": lambda: readme(subject),
+        "text": lambda: article(subject),
+        "badge": lambda: badges.badge(subject),
+        "citation": lambda: citations.cff(subject, tuple(author or ())),
+        "bibtex": lambda: citations.bibtex(subject, tuple(author or ())),
+    }
+    made = {name: makers[name]() for name in asked}
+    for name, path in asked.items():
+        if path == _STDOUT:
+            front.write(made[name])
+        else:
+            write_atomically(path, made[name].encode())
+    if _STDOUT not in asked.values():
+        _emit(front, subject, asked)
+    finish(subject.verdict.outcome)
+
+
+def _emit(front: Front, subject: "Subject", asked: dict[str, Path]) -> None:
+    from rich.console import Group
+    from rich.text import Text
+
+    from reproducer.cli.show_report import shown_report
+    from reproducer.report.markdown import report as whole
+    from reproducer.report.sections import content
+
+    written = {name: str(path) for name, path in asked.items()}
+    result = {"subject": subject.lock.digest, "verdict": subject.verdict.word, "written": written}
+    if front.as_json:
+        text = whole(subject.lock, subject.receipts, subject.verdict)
+        front.emit({**result, "report": text, "bundle_digest": subject.bundle_digest}, "")
+    elif written:
+        front.emit(result, Group(*(Text(path, overflow="fold") for path in written.values())))
+    else:
+        front.emit(result, shown_report(content(subject)))
+
+
+def _refuse(asked: dict[str, Path], bundle: Path | None, *, as_json: bool) -> None:
+    """One thing goes to stdout, every file has a place of its own, and nothing is added to signed evidence."""
+    written = [path.resolve() for path in asked.values() if path != _STDOUT]
+    if len(asked) - len(written) > 1 or (as_json and len(written) < len(asked)):
+        raise UsageError("only one result goes to stdout", where="-", todo="name files for the others")
+    if len(set(written)) < len(written):
+        raise UsageError("two results would be written to one file", todo="name another file")
+    root = None if bundle is None else bundle.resolve()
+    for path in written:
+        if root is not None and path.is_relative_to(root) and (root / "index.json").exists():
+            raise UsageError(
+                "lies in the bundle, to which nothing is added", where=str(path), todo="name a file outside of it"
+            )
+
+
+def _subject(
+    bundle: Path | None,
+    key: Path | None,
+    lock_path: Path,
+    store: Path | None,
+    *,
+    claims: tuple[Path, ...],
+    imported: tuple[Path, ...],
+) -> "Subject":
+    """What is reported on, verified now."""
+    import hashlib
+
+    from reproducer.attest.statements import INDEX
+    from reproducer.documents.claims import Claim
+    from reproducer.documents.imported import ImportedResult
+    from reproducer.documents.opened import open_lock
+    from reproducer.documents.receipts import BundleIndex
+    from reproducer.documents.toml import read_bytes, read_text
+    from reproducer.documents.verdict import Verdict
+    from reproducer.ledger import Ledger
+    from reproducer.report.subject import Subject
+    from reproducer.verify.receipts import verify_receipts
+
+    said = tuple(Claim.from_json(read_text(each, what="claim"), where=str(each)) for each in claims)
+    others = tuple(
+        ImportedResult.from_json(read_text(each, what="imported result"), where=str(each)) for each in imported
+    )
+    if bundle is None:
+        opened = open_lock(lock_path)
+        receipts = newest(opened, store)
+        verdict = Verdict(checks=verify_receipts(opened, receipts))
+        return Subject(opened.lock, receipts, verdict, claims=said, imported=others)
+    verdict = verdict_of(bundle, key, lock_path, store)
+    opened = open_lock(bundle / DEFAULT_LOCK)
+    receipts = Ledger(bundle / "receipts").receipts()
+    if not (bundle / INDEX).exists():
+        return Subject(opened.lock, receipts, verdict, claims=said, imported=others)
+    index = read_bytes(bundle / INDEX, what="index of the bundle")
+    return Subject(
+        opened.lock,
+        receipts,
+        verdict,
+        key_id=BundleIndex.from_json(index, where=str(bundle / INDEX)).key_id,
+        bundle_digest=hashlib.sha256(index).hexdigest(),
+        claims=said,
+        imported=others,
+    )

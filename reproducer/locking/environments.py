@@ -143,10 +143,8 @@ class Resolver:
         output.write_text("".join(f"{name}=={version}\n" for name, version in sorted(kept.items())), "utf-8")
         command = [uv, "pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate", "--no-color"]
         command += ["--no-progress", "--python-version", self.python, "--python-platform", self._baseline()]
-        command += [
-            "--python",
-            sys.executable,
-        ]  # or uv asks every interpreter of the host, which takes longer than the rest
+        # Without it uv asks every interpreter of the host, which takes longer than the rest.
+        command += ["--python", sys.executable]
         command += ["--only-binary", ":all:", "--index-strategy", "unsafe-best-match"]
         command += [] if dependencies else ["--no-deps"]
         command += ["--offline"] if self.offline or cached else []

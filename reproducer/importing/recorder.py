@@ -17,12 +17,21 @@ SCRIPTS = ("launch_server.py", "api_server.py")
 LARGEST = 4 << 20
 LARGEST_MADE = 1 << 20
 SHORTEST_SLEEP_S = 0.05
+OWN = "_penny_"
 
 
 def write_record(kind: str, argv: list[str]) -> None:
     """One file a call, whole or not at all."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
     content = json.dumps(
-        {"kind": kind, "argv": argv, "cwd": os.getcwd(), "environment": dict(os.environ), "made": made(argv)}  # noqa: PTH109
+        {
+            "kind": kind,
+            "argv": argv,
+            "cwd": os.getcwd(),  # noqa: PTH109  pathlib is slow
+            "environment": environment,
+            "made": made(argv),
+            "at": os.environ.get(f"{OWN}at"),
+        }
     )
     if len(content) > LARGEST:
         sys.exit("penny: what the server was given is too large to be recorded")

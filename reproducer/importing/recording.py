@@ -13,6 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +48,16 @@ _PROGRAM = re.compile(r"""(?<![\w/.~$}{@+-])[\w/.~$}{@+-]*\bbin/(python(?:3(?:\.
 _SERVER = re.compile(r"\b(?:sglang|vllm|launch_server|api_server)\b|^\s*(?:exec|nohup)\b")
 _REDIRECTION = re.compile(r"""(?<![\w$<&])((?:[12]|&)?>{1,2})\s*(?!&|\(|/dev/)("[^"]*"|'[^']*'|[^\s;&|<>()"']+)""")
 _SHELLS = ("bash", "sh", "dash", "ash", "ksh")
+# A process and the number of its command, for every shell from the script to the one that called: a shell starts its
+# subshells one after the other, so that their numbers say the order.
+_PLACE = re.compile(r"(?:[0-9]{1,9}\.[0-9]{1,9}\.){1,64}")
+# Every shell writes down at which of its commands it is: launches in the background race each other to their records.
 _STARTUP = """\
 case $PATH in "{shims}":*) ;; *) PATH={shims}:$PATH ;; esac
 set -T
-trap 'case $PATH in "{shims}":*) ;; *) PATH={shims}:$PATH; hash -r ;; esac' DEBUG
+trap 'case $PATH in "{shims}":*) ;; *) PATH={shims}:$PATH; hash -r ;; esac
+if [ "${{_penny_of-}}" != "$BASHPID" ]; then _penny_of=$BASHPID _penny_in=${{_penny_at-}} _penny_n=0; fi
+_penny_n=$((_penny_n+1)); export _penny_at=$_penny_in$BASHPID.$_penny_n.' DEBUG
 source() {{ case ${{1:-}} in */activate|activate) [ -r "$1" ] || return 0 ;; esac; builtin source "$@"; }}
 .() {{ source "$@"; }}
 module() {{ command module "$@"; }}
@@ -62,7 +69,7 @@ _FROM_SHELL = frozenset({"PWD", "OLDPWD", "SHLVL", "_", "BASH_ENV", "HOME", "TMP
 def record_script(
     path: Path, text: str, *, where: str, variables: Mapping[str, str], seconds: float = SECONDS
 ) -> tuple[Found, ...]:
-    """Every launch that a script comes to, in order.
+    """Every launch that a script comes to, once each, in the order in which its commands start them.
 
     Args:
         path: the script; a copy of the folder it lies in is what it runs in.
@@ -177,13 +184,11 @@ class _Recording:
         return result if isinstance(result, dict) else {}
 
     def launches(self, where: str, variables: Mapping[str, str]) -> tuple[Found, ...]:
-        """What was recorded, with the private folders back in place."""
+        """What was recorded, with the private folders back in place; what a loop starts anew is one launch."""
         notes = Notes(where)
         found: list[Found] = []
-        for record in sorted(self.records.glob("[0-9]*.json"))[:PROCESSES]:
-            content = _record(record)
-            if content is None:
-                continue
+        records = sorted(self.records.glob("[0-9]*.json"))[:PROCESSES]
+        for content in sorted((each for path in records if (each := _record(path)) is not None), key=_order):
             argv = [self._outside(each) for each in content["argv"]]
             if content["kind"] != "launch":
                 notes.add(" ".join(argv)[:200], "another program of the script; nothing was done in its place")
@@ -193,17 +198,17 @@ class _Recording:
                 for name, value in sorted(content["environment"].items())
                 if name not in _FROM_SHELL and not name.startswith("BASH_FUNC_")
             }
-            found.append(
-                Found(
-                    tuple(argv),
-                    environment,
-                    Path(self._outside(content["cwd"])),
-                    where,
-                    tuple(notes.found),
-                    ran=True,
-                    made={self._outside(path): made for path, made in content["made"].items()},
-                )
+            launch = Found(
+                tuple(argv),
+                environment,
+                Path(self._outside(content["cwd"])),
+                where,
+                tuple(notes.found),
+                ran=True,
+                made={self._outside(path): made for path, made in content["made"].items()},
             )
+            if not any(replace(each, unmapped=launch.unmapped) == launch for each in found):
+                found.append(launch)
         del variables
         return tuple(found)
 
@@ -279,3 +284,14 @@ def _record(path: Path) -> dict[str, Any] | None:
         and all(isinstance(each, str) for each in content["made"].values())
     )
     return content if good and argv else None
+
+
+def _order(record: dict[str, Any]) -> tuple[bool, list[int], str]:
+    """Where a record belongs: by the place of its command, then by its words; when it was written is chance.
+
+    What no shell says the place of (a program of the script called it with an environment of its own) comes last.
+    """
+    said = record.get("at")
+    known = isinstance(said, str) and _PLACE.fullmatch(said) is not None
+    place = [int(number) for number in str(said)[:-1].split(".")] if known else []
+    return not known, place, json.dumps([record["argv"], record["environment"], record["cwd"]], sort_keys=True)

@@ -1,8 +1,8 @@
 """Runs a script while it is recorded, within bounds; `recording.py` starts it in the isolation, penny never imports it.
 
 Input: one argument, the JSON file of a plan with `argv`, `folder`, `environment`, `records`, `log`, `seconds`,
-`patience`, `processes`, `confined`. It ends when the script does, when a launch was recorded and the script stays on,
-or when a bound is reached; whatever still runs then ends with the isolation.
+`patience`, `processes`, `confined`. It ends when the script does, when launches were recorded and the script stays on
+without another one, or when a bound is reached; whatever still runs then ends with the isolation.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ NOT_CONFINED = 97
 LARGEST_FILE = 64 << 20
 LARGEST_MEMORY = 8 << 30
 OPEN_FILES = 1024
+LARGEST_RECORD = 8 << 20
 STEP_S = 0.02
 
 
@@ -70,12 +72,18 @@ def main() -> int:
         )
     end = time.monotonic() + plan["seconds"]
     recorded_at = None
+    seen: set[str] = set()
+    launches: set[str] = set()
     why = ""
     while script.poll() is None and not why:
         time.sleep(STEP_S)
         now = time.monotonic()
         names = os.listdir(plan["records"])  # noqa: PTH208  the same
-        if recorded_at is None and any(_is_launch(plan["records"], each) for each in names):
+        known = len(launches)
+        launches.update(_launch(plan["records"], each) for each in names if each not in seen and _is_record(each))
+        launches.discard("")
+        seen.update(filter(_is_record, names))
+        if len(launches) > known:  # one that a loop starts anew is none
             recorded_at = now
         if now > end:
             why = f"it did not end within {plan['seconds']:g} s"
@@ -94,14 +102,21 @@ def main() -> int:
     return 0
 
 
-def _is_launch(folder: str, name: str) -> bool:
-    if not name.endswith(".json") or name.startswith("."):
-        return False
+def _is_record(name: str) -> bool:
+    return name.endswith(".json") and not name.startswith(".")
+
+
+def _launch(folder: str, name: str) -> str:
+    """What a record says of a launch, the place of its command left out; empty where it is none."""
+    path = os.path.join(folder, name)  # noqa: PTH118  the same
     try:
-        with open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123  the same
-            return file.read(64).startswith(b'{"kind": "launch"')
-    except OSError:
-        return False
+        if not stat.S_ISREG(os.lstat(path).st_mode) or os.lstat(path).st_size > LARGEST_RECORD:
+            return ""
+        with open(path, "rb") as file:  # noqa: PTH123  the same
+            content = json.load(file)
+        return json.dumps([content["argv"], content["environment"]]) if content["kind"] == "launch" else ""
+    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        return ""
 
 
 if __name__ == "__main__":

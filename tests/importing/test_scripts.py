@@ -227,6 +227,61 @@ def test_several_launches_must_be_chosen_from(tmp_path: Path) -> None:
         launches.file(script, launches.asked(pick=3))
 
 
+SLOW = "for x in 1 2 3 4 5 6 7 8; do sleep 1; done"
+
+# Launches that race each other; whichever writes its record first, `org/a` stands first in the script.
+RACES = {
+    "compound commands": f"{{ {SLOW}; sglang serve --model-path org/a; }} &\nsglang serve --model-path org/b &\nwait\n",
+    "subshells": f"({SLOW}; sglang serve --model-path org/a) &\n(sglang serve --model-path org/b) &\nwait\n",
+    "subshells on one line": f"({SLOW}; sglang serve --model-path org/a) & (sglang serve --model-path org/b) & wait\n",
+    "a function": (
+        f'go() {{ [ "$1" = 1 ] && {{ {SLOW}; }}; exec sglang serve --model-path "$2"; }}\n'
+        "go 1 org/a &\ngo 2 org/b &\nwait\n"
+    ),
+    "a child script": "bash slow.sh org/a &\nsglang serve --model-path org/b &\nwait\n",
+    "under set -eu": (
+        f"set -eu\n{{ {SLOW}; sglang serve --model-path org/a; }} &\nsglang serve --model-path org/b &\nwait\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RACES)
+def test_launches_in_the_background_have_the_numbers_of_their_places(tmp_path: Path, name: str) -> None:
+    """`--pick` means the same launch in every run: the order is the script's own, and not that of a race."""
+    (tmp_path / "slow.sh").write_text(f'{SLOW}\nsglang serve --model-path "$1"\n')
+    script = tmp_path / "run.sh"
+    script.write_text(f"#!/bin/bash\n{LOOP}{RACES[name]}")
+    found = recording.record_script(script, script.read_text(), where="run.sh", variables={})
+    assert [each.argv[-1] for each in found] == ["org/a", "org/b"]
+    assert not any(key.startswith("_penny_") for each in found for key in each.environment)
+
+
+def test_launches_of_a_loop_have_the_order_of_its_turns(tmp_path: Path) -> None:
+    """One command that stands once starts several servers: the first turn's is the first."""
+    script = tmp_path / "run.sh"
+    script.write_text("for port in 3 2 1; do sglang serve --model-path org/m --port $port & done\nwait\n")
+    found = recording.record_script(script, script.read_text(), where="run.sh", variables={})
+    assert [each.argv[-1] for each in found] == ["3", "2", "1"]
+
+
+def test_a_server_that_a_loop_starts_anew_is_one_launch(tmp_path: Path) -> None:
+    """A script that keeps its server alive is ended once nothing new comes, and there is nothing to choose from."""
+    script = tmp_path / "run.sh"
+    script.write_text("while true; do\n  sglang serve --model-path org/m --tp 2\n  sleep 5\ndone\n")
+    start = time.monotonic()
+    assert launches.file(script, launches.asked(run=True)).manifest.launch.arguments["tp"] == 2
+    assert time.monotonic() - start < 20
+
+
+def test_a_launch_that_follows_late_is_recorded_too(tmp_path: Path) -> None:
+    """As long as launches come, the script goes on: how many there are does not depend on how quick the first was."""
+    script = tmp_path / "run.sh"
+    later = "python3 -c 'import time; time.sleep(1.2)'"
+    script.write_text(f"{LOOP}" + "".join(f"sglang serve --model-path org/{x} &\n{later}\n" for x in "abc") + "wait\n")
+    found = recording.record_script(script, script.read_text(), where="run.sh", variables={})
+    assert [each.argv[-1] for each in found] == ["org/a", "org/b", "org/c"]
+
+
 # ------------------------------------------------------------------------------------------------------- hostile
 
 

@@ -96,7 +96,7 @@ def _between(subject: Subject) -> Iterator[Block]:
         if sum(len(line.values) for line in lines) < _ENOUGH:
             continue
         title = "Time between the chunks of one answer"
-        wide, narrow = shares(f"between-{index}", title, "ms, logarithmic", lines)
+        wide, narrow = shares(f"between-{index}", "ms, logarithmic", lines)
         rows = tuple(
             (line.label, str(len(line.values)), *(number(value) for value in _tail(line.values))) for line in lines
         )

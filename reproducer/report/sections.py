@@ -231,6 +231,12 @@ def _conditions(subject: Subject) -> Section:
         if outputs:
             header = ("component", "output", "level", "sha256")
             blocks.append(Table("What was built", header, outputs, verbatim=frozenset({1, 2, 3})))
+        differing = tuple(
+            (output.filename, each.where, each.reason) for output in build.outputs for each in output.differences
+        )
+        if differing:
+            header = ("output", "where", "why")
+            blocks.append(Table("Differences to the lock's outputs", header, differing, verbatim=frozenset({0, 1})))
         network = "without network" if build.isolation.network == "none" else "with offline settings only"
         failed = f" The build of {build.failure.where} failed: {build.failure.reason}." if build.failure else ""
         blocks.append(

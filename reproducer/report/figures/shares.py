@@ -24,7 +24,7 @@ class Steps:
 
 
 @lru_cache(maxsize=64)
-def shares(name: str, title: str, axis: str, lines: tuple[Steps, ...]) -> tuple[Drawing, Drawing]:
+def shares(name: str, axis: str, lines: tuple[Steps, ...]) -> tuple[Drawing, Drawing]:
     """The lines in one plot on a logarithmic axis; there are no more than `MOST`."""
     head = _HEAD + _LINE * len(lines)
 
@@ -35,14 +35,14 @@ def shares(name: str, title: str, axis: str, lines: tuple[Steps, ...]) -> tuple[
         for line, (colour, dashes) in zip(lines, _LOOKS, strict=False):
             axes.ecdf(line.values, color=colour, linestyle=dashes, label=line.label)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=5))
+        axes.xaxis.set_major_locator(LogLocator(base=10, numticks=8))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.grid(visible=True, axis="y")
         axes.set_yticks((0, 0.25, 0.5, 0.75, 1), ("0", "25 %", "50 %", "75 %", "100 %"))
         axes.set_ylim(0, 1.01)
         axes.set_xlabel(axis)
-        axes.set_title(title, pad=10 + _LINE * len(lines), x=0, fontweight="bold")
+        axes.set_title("Share that is not larger", pad=10 + _LINE * len(lines), x=0, fontweight="bold")
         axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), borderaxespad=0.2, labelspacing=0.35, handlelength=2)
 
     return draw(name, paint, lambda _: head + _PLOT + _FOOT)

@@ -9,6 +9,7 @@ from reproducer.cli import (
     building,
     caching,
     checkpoints,
+    comparing,
     diagnosing,
     evidence,
     freezing,
@@ -64,6 +65,7 @@ app.command("launch")(running.launch)
 app.command("stop")(running.stop)
 app.command("qualify")(running.qualify)
 app.command("sanitize")(sanitizing.sanitize)
+app.command("compare")(comparing.compare)
 app.command("verify")(evidence.verify)
 app.command("attest")(evidence.attest)
 app.command("report")(reporting.report)

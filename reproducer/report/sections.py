@@ -235,8 +235,8 @@ def _conditions(subject: Subject) -> Section:
             (output.filename, each.where, each.reason) for output in build.outputs for each in output.differences
         )
         if differing:
-            header = ("output", "where", "why")
-            blocks.append(Table("Differences to the lock's outputs", header, differing, verbatim=frozenset({0, 1})))
+            named = ("output", "where", "why")
+            blocks.append(Table("Differences to the lock's outputs", named, differing, verbatim=frozenset({0, 1})))
         network = "without network" if build.isolation.network == "none" else "with offline settings only"
         failed = f" The build of {build.failure.where} failed: {build.failure.reason}." if build.failure else ""
         blocks.append(
@@ -271,8 +271,8 @@ def _conditions(subject: Subject) -> Section:
         for name, each in subject.named
     )
     if rows:
-        named = ("measure", "load before", "load after", "other processes", "warm-up", "cache state")
-        blocks.append(Table("Conditions of each measure", named, rows, frozenset({1, 2, 3, 4}), frozenset({0})))
+        conditions = ("measure", "load before", "load after", "other processes", "warm-up", "cache state")
+        blocks.append(Table("Conditions of each measure", conditions, rows, frozenset({1, 2, 3, 4}), frozenset({0})))
     gpus = tuple(
         (
             name,

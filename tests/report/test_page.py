@@ -257,7 +257,7 @@ def test_same_bytes_in_every_process(evidence: Evidence, tmp_path: Path) -> None
     for receipt in evidence.receipts:
         Ledger(bundle / "receipts").add(receipt)
     settings = tmp_path / "matplotlibrc"
-    settings.write_text("font.size: 31\nsvg.hashsalt: other\naxes.facecolor: red\n")
+    settings.write_text("font.size: 31\nsvg.hashsalt: other\naxes.facecolor: red\ngrid.linestyle: --\n")
     program = (
         "import sys; from pathlib import Path; from reproducer.documents.opened import open_lock\n"
         "from reproducer.documents.verdict import Verdict; from reproducer.ledger import Ledger\n"

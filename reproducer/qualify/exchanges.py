@@ -13,6 +13,7 @@ from reproducer.documents.measured import RequestRecord
 from reproducer.qualify.client import Call, Exchange
 
 _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
+_LONGEST_BLANK_LINE = 4
 _LARGEST_COUNT = 2**31
 
 
@@ -66,10 +67,20 @@ def bodies(exchange: Exchange) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _sse(exchange: Exchange) -> Iterator[tuple[int, bytes]]:
-    """(time of the last byte, data) of each server-sent event."""
+    """(time of the last byte, data) of each server-sent event.
+
+    What has come of an event that is not whole is never searched again: an endless one costs what its bytes do.
+    """
     rest = b""
+    pieces: list[bytes] = []
     for when, chunk in exchange.chunks:
-        *whole, rest = _BLANK_LINE.split(rest + chunk)
+        pieces.append(chunk)
+        seam = rest[-_LONGEST_BLANK_LINE + 1 :] + chunk
+        if _BLANK_LINE.search(seam) is None:
+            rest = seam
+            continue
+        *whole, rest = _BLANK_LINE.split(b"".join(pieces))
+        pieces = [rest]
         for block in whole:
             lines = [line.removesuffix(b"\r") for line in block.split(b"\n")]
             data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
@@ -77,6 +88,7 @@ def _sse(exchange: Exchange) -> Iterator[tuple[int, bytes]]:
                 yield when, b"\n".join(data)
             elif any(line and not line.startswith((b":", b"event:", b"id:", b"retry:")) for line in lines):
                 raise MalformedError(f"not a server-sent event: {shown(block[:60])}")
+    rest = b"".join(pieces)
     if rest.strip() and exchange.fault is None:
         raise MalformedError(f"the stream ends inside an event: {shown(rest[:60])}")
 

@@ -1,6 +1,7 @@
 """What an answer says does not depend on how it was cut into chunks, and a broken one is a record with an error."""
 
 import json
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -69,6 +70,18 @@ def test_cuts_move_times_but_lose_nothing(cuts: list[int], end: str) -> None:
     assert [count for _, count in record.events] == [1, 2, 3]
     assert [when for when, _ in record.events] == sorted(when for when, _ in record.events)
     assert record.output_ids == (7, 8, 9)
+
+
+def test_an_event_without_end_costs_what_its_bytes_do() -> None:
+    """Four megabytes of one event, in small pieces, are read in a moment, and so is the end when it comes."""
+    text = event(body([7]) | {"text": "x" * (4 << 20)})
+    pieces = [text[at : at + 1024] for at in range(0, len(text), 1024)]
+    begun = time.process_time()
+    record, cut = read(*pieces, DONE), read(*pieces[:-1])
+    assert time.process_time() - begun < 2
+    assert (record.error, record.events) == (None, ((len(pieces), 1),))
+    assert cut.error is not None
+    assert "ends inside an event" in cut.error
 
 
 def test_a_server_that_sends_only_new_ids_is_read_as_well() -> None:

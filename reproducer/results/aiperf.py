@@ -72,8 +72,8 @@ def read_aiperf(fields: Fields, count: int, *, where: str) -> tuple[ImportedRun,
         return (_derived(fields, where),)
     run = Making(fields, (), name="all lines", unknown=UNKNOWN_OF_SPEED, where=where)
     places = [(at,) if count > 1 else () for at in range(count)]
-    starts = [run.at(*place, "metadata", "request_start_ns") for place in places]
-    origin = min((each for each in starts if isinstance(each, int)), default=0)
+    starts = [run.fields.clock(*place, "metadata", "request_start_ns") for place in places]
+    origin = min((each for each in starts if each is not None), default=0)
     for place in places:
         run.requests.append(_record(run, place, origin))
     run.note("no aggregate makespan rate: a line says when its request was sent, and nothing says when it was released")
@@ -164,10 +164,7 @@ def _record(run: Making, place: tuple[int, ...], origin: int) -> ImportedRequest
     output = stated if stated is not None else tokens("output_sequence_length")
     prompt = tokens("usage_prompt_tokens")
     first, finished, gaps = time("time_to_first_token"), time("request_latency"), _gaps(run, metric)
-    sent = run.at(*place, "metadata", "request_start_ns")
-    known = isinstance(sent, int) and not isinstance(sent, bool)
-    if known:
-        run.fields.take(*place, "metadata", "request_start_ns")
+    sent = run.fields.clock(*place, "metadata", "request_start_ns")
     for key in ("benchmark_phase", "was_cancelled"):
         run.fields.take(*place, "metadata", key)
     failed = run.at(*place, "metadata", "was_cancelled") is True or run.at(*place, "error") is not None
@@ -175,7 +172,9 @@ def _record(run: Making, place: tuple[int, ...], origin: int) -> ImportedRequest
     return ImportedRequest(
         prompt_tokens=prompt if prompt is not None else tokens("input_sequence_length"),
         output_tokens=output,
-        sent_ns=run.nanoseconds((sent - origin) / 1e9, *place, "metadata", "request_start_ns") if known else None,
+        sent_ns=None
+        if sent is None
+        else run.nanoseconds((sent - origin) / 1e9, *place, "metadata", "request_start_ns"),
         first_ns=first,
         last_ns=last,
         finished_ns=finished,

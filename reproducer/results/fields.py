@@ -13,6 +13,7 @@ from reproducer.results.reading import NotFinite
 Place = tuple[str | int, ...]
 _PLAIN = re.compile(r"[A-Za-z0-9_./%,@-]{1,80}")
 _LARGEST = 2**53 - 1
+_LATEST_NS = 2**63 - 1
 _LONGEST = 900  # a label holds 1024, with room for indexes
 
 
@@ -127,6 +128,21 @@ class Fields:
             self.leave(*place, why="is no whole number")
             return None
         return int(found)
+
+    def clock(self, *place: str | int) -> int | None:
+        """Nanoseconds since 1970 to the last digit, taken; None where there is no whole number.
+
+        Raises:
+            InvalidDocumentError: a number that no clock shows.
+        """
+        found = self.at(*place)
+        if isinstance(found, bool) or not isinstance(found, int):
+            return None
+        if not 0 <= found <= _LATEST_NS:
+            fault = "is negative" if found < 0 else "is larger than any clock or counter"
+            raise InvalidDocumentError(f"{written(place)} {fault}", where=self._where)
+        self.take(*place)
+        return found
 
     def unmapped(self) -> tuple[Unmapped, ...]:
         """Every field that nobody took, by path.

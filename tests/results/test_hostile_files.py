@@ -89,6 +89,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         ("vllm-detailed.json", (0, "start_times", 0), 1e15),
         ("guidellm.json", (0, "benchmarks", 0, "requests", "successful", 0, "info", "timings", "request_end"), 5),
         ("aiperf.jsonl", (0, "metrics", "request_latency", "value"), -3),
+        ("aiperf.jsonl", (0, "metadata", "request_start_ns"), 10**400),
+        ("aiperf.jsonl", (0, "metadata", "request_start_ns"), -(10**400)),
         ("aiperf.json", (0, "time_to_first_token", "avg"), -3),
         ("lm-eval.json", (0, "n-samples", "boats", "effective"), -3),
     ],

@@ -13,6 +13,7 @@ from reproducer.measures.definitions import DEFINITIONS
 from reproducer.measures.settings import SETTINGS
 from reproducer.qualify.baselines import Differences, differences
 from reproducer.qualify.derive import Judgement, asked, derive, judge
+from reproducer.qualify.validity import invalid_reason
 from reproducer.verify.capability import capability_check
 from reproducer.verify.evidence import Evidence, check, same, skipped, told, unknown
 
@@ -48,7 +49,8 @@ def _measure(evidence: Evidence, measure: Measure, name: str, receipt: MeasureRe
         yield capability_check(evidence, name, receipt)
     yield _samples(evidence, measure, name, receipt)
     derived, fault = _derive(evidence, measure, receipt)
-    yield _derived(name, receipt, derived, fault)
+    marks = () if fault else _mismarked(evidence, measure, receipt)
+    yield _derived(name, receipt, derived, fault, marks)
     derived = derived if receipt.samples else ()
     found, against = _differences(evidence, measure, receipt, derived)
     judgement = judge(measure, receipt.samples, derived, found)
@@ -140,7 +142,9 @@ def _differences(
         return {}, f"{type(error).__name__}: {error}"
 
 
-def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], fault: str) -> Check:
+def _derived(
+    name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], fault: str, marks: tuple[str, ...]
+) -> Check:
     """The receipt's numbers are exactly the recomputed ones."""
     faults = []
     if not receipt.samples and not receipt.derived:
@@ -148,6 +152,7 @@ def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], f
     elif fault:
         faults.append(f"nothing can be derived from the samples: {fault}")
     else:
+        faults += marks
         claimed = {value.name: value for value in receipt.derived}
         wanted = {value.name: value for value in derived}
         if len(claimed) != len(receipt.derived):
@@ -155,6 +160,23 @@ def _derived(name: str, receipt: MeasureReceipt, derived: tuple[Derived, ...], f
         for key in sorted(claimed.keys() | wanted.keys()):
             faults += _compared(key, claimed.get(key), wanted.get(key))
     return check(f"derived.{name}", "qualification", faults, got=", ".join(value.name for value in derived))
+
+
+def _mismarked(evidence: Evidence, measure: Measure, receipt: MeasureReceipt) -> tuple[str, ...]:
+    """What is wrong with the samples' own marks: of those that have one, warm-up or not."""
+    try:
+        parameters = resolved(measure.id, measure.parameters)
+        reasons = [invalid_reason(measure.id, parameters, each, evidence.reference) for each in receipt.samples]
+    except Exception as error:  # noqa: BLE001  samples of a stranger: whatever a warm-up breaks, it is not believed
+        return (f"a sample cannot be judged: {type(error).__name__}: {told(str(error))}",)
+    found = []
+    for sample, reason in zip(receipt.samples, reasons, strict=True):
+        mark = sample.facts.get("valid")
+        if mark is not None and not same(mark, not reason):
+            found.append(f"sample {sample.index} is marked valid={told(mark)}, its record says {not reason}")
+        elif not reason and "invalid" in sample.facts:
+            found.append(f"sample {sample.index} is called invalid, its record does not say so")
+    return tuple(found)
 
 
 def _compared(name: str, claimed: Derived | None, wanted: Derived | None) -> Iterator[str]:
@@ -194,6 +216,8 @@ def _status(name: str, receipt: MeasureReceipt, judgement: Judgement) -> Check:
     faults = [judgement.reason] if judgement.reason else []
     if receipt.status != judgement.status:
         faults.append(f"the receipt says {receipt.status}")
+    if receipt.status == "passed" and receipt.reason:
+        faults.append(f"it passed, and has a reason: {told(receipt.reason)}")
     if receipt.status == "failed" and receipt.reason and receipt.reason not in faults:
         faults.append(receipt.reason)
     if receipt.thresholds != judgement.thresholds:

@@ -234,6 +234,22 @@ MEASURE_EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], set[str], int
         {"derived.decode.single", "measure.decode.single"},
         8,
     ),
+    "mark of a sample": (
+        lambda m: m["samples"][1]["facts"].update(valid=False),
+        {"derived.decode.single"},
+        8,
+    ),
+    "mark of a warm-up": (
+        lambda m: m["samples"][0]["facts"].update(valid=1),
+        {"derived.decode.single"},
+        8,
+    ),
+    "reason of a valid sample": (
+        lambda m: m["samples"][1]["facts"].update(invalid="too slow"),
+        {"derived.decode.single"},
+        8,
+    ),
+    "reason of a pass": (lambda m: m.update(reason="by hand"), {"measure.decode.single"}, 8),
     "copied bound": (
         lambda m: m["thresholds"][0]["threshold"].update(bound=1),
         {"measure.decode.single"},

@@ -88,14 +88,24 @@ def write_bundle(
     return index
 
 
-def bundle_content(lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key: PublicKey) -> dict[str, bytes]:
-    """The files of a bundle that follow from lock, receipts, verdict and key alone: report, page, verdict, key."""
-    return {
+def bundle_content(
+    lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key: PublicKey, *, with_page: bool = True
+) -> dict[str, bytes]:
+    """The files of a bundle that follow from lock, receipts, verdict and key alone: report, figure, page, verdict, key.
+
+    Args:
+        lock: the lock.
+        receipts: every receipt of the bundle.
+        verdict: what was found when it was signed.
+        key: the signer's.
+        with_page: False for the bundle of a penny that wrote no page; drawing one takes a moment.
+    """
+    made = {} if not with_page else {PAGE: html_page(Subject(lock, receipts, verdict, key_id=key.key_id)).encode()}
+    return made | {
         PUBLIC: key.pem,
         VERDICT: canonical_bytes(verdict.content()) + b"\n",
         REPORT: report(lock, receipts, verdict, key_id=key.key_id, figure=FIGURE).encode(),
         FIGURE: figure(lock, receipts).encode(),
-        PAGE: html_page(Subject(lock, receipts, verdict, key_id=key.key_id)).encode(),
     }
 
 

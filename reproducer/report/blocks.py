@@ -3,6 +3,7 @@
 All text in it may come from outside. It is held as it is, and whoever renders it escapes it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
@@ -71,13 +72,16 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, drawn once for a wide page and once for a phone, with the same numbers as a table."""
+    """A figure with the same numbers as a table.
+
+    Attributes:
+        draw: draws it once for a wide page and once for a phone; who reads tables alone waits for no drawing.
+    """
 
     name: str
     title: str
     description: str
-    wide: Drawing
-    narrow: Drawing
+    draw: Callable[[], tuple[Drawing, Drawing]]
     table: Table
     block: ClassVar[str] = "figure"
 

@@ -1,10 +1,11 @@
 """Sections that show values as distributions: spread, decode against context, prefill, restore, acceptance."""
 
 from collections.abc import Iterator
+from functools import partial
 from statistics import median, quantiles
 
 from reproducer.documents.receipts import MeasureReceipt
-from reproducer.report.blocks import Block, Drawing, Figure, Prose, Section, Table
+from reproducer.report.blocks import Block, Figure, Prose, Section, Table
 from reproducer.report.figures.clouds import Cloud, Plot, clouds
 from reproducer.report.figures.shares import MOST, Steps, shares
 from reproducer.report.figures.strips import Panel, Strip, strips
@@ -28,14 +29,13 @@ def spread(subject: Subject) -> Section | None:
         if not found:
             continue
         panels = tuple(_panel(each) for each in found)
-        wide, narrow = strips(f"spread-{index}", panels)
+        drawn = partial(strips, f"spread-{index}", panels)
         blocks.append(
             Figure(
                 f"spread-{index}",
                 name,
                 f"Every value of {', '.join(each.derived.name for each in found)} by boot. {_spoken(found)}",
-                wide,
-                narrow,
+                drawn,
                 _values(name, found),
             )
         )
@@ -96,14 +96,14 @@ def _between(subject: Subject) -> Iterator[Block]:
         if sum(len(line.values) for line in lines) < _ENOUGH:
             continue
         title = "Time between the chunks of one answer"
-        wide, narrow = shares(f"between-{index}", "ms, logarithmic", lines)
+        drawn = partial(shares, f"between-{index}", "ms, logarithmic", lines)
         rows = tuple(
             (line.label, str(len(line.values)), *(number(value) for value in _tail(line.values))) for line in lines
         )
         header = ("boot", "n", "least", "median", "90 %", "99 %", "most")
         table = Table(f"{name}: milliseconds between chunks", header, rows, frozenset(range(1, 7)), folded=True)
         spoken = " ".join(f"{row[0]}: median {row[3]} ms, 99 % within {row[5]} ms." for row in rows)
-        yield Figure(f"between-{index}", f"{name}: {title.lower()}", f"A line a boot. {spoken}", wide, narrow, table)
+        yield Figure(f"between-{index}", f"{name}: {title.lower()}", f"A line a boot. {spoken}", drawn, table)
 
 
 def _tail(values: tuple[float, ...]) -> tuple[float, ...]:
@@ -138,10 +138,10 @@ def context(subject: Subject) -> Section | None:
         Cloud("one request at a time", tuple(alone), "first", _medians(alone)),
         Cloud("overlapping requests", tuple(beside), "second"),
     )
-    drawn = tuple(each for each in sorts if each.points)
-    if not drawn:
+    shown = tuple(each for each in sorts if each.points)
+    if not shown:
         return None
-    wide, narrow = clouds("context", (Plot("Decode", "tokens of the prompt, logarithmic", "tok/s", drawn),))
+    drawn = partial(clouds, "context", (Plot("Decode", "tokens of the prompt, logarithmic", "tok/s", shown),))
     rows = tuple(
         (
             name,
@@ -161,7 +161,7 @@ def context(subject: Subject) -> Section | None:
         "another thing than requests that had it to themselves: they have a mark of their own and no common average."
     )
     described = "Completed-request rate over the length of the prompt; alone and overlapping requests apart."
-    figure = Figure("context", "Decode against context", described, wide, narrow, table)
+    figure = Figure("context", "Decode against context", described, drawn, table)
     return Section("context", "Decode against context", (Prose(lead), figure), "receipt")
 
 
@@ -185,7 +185,8 @@ def prefill(subject: Subject) -> Section | None:
         if points:
             cloud = Cloud("cold prompts", tuple(points), "first", _medians(points))
             plots.append(Plot(title, "tokens of the prompt, logarithmic", unit, (cloud,)))
-    wide, narrow = clouds("prefill", tuple(plots)) if len({size for _, size, _ in found}) > 1 else _rung(found)
+    ladder = len({size for _, size, _ in found}) > 1
+    drawn = partial(clouds, "prefill", tuple(plots)) if ladder else partial(strips, "prefill", _rung(found))
     rows = tuple(
         (name, number(size), each.derived.name, str(len(each.derived.values)), *_reach(each), each.derived.unit)
         for name, size, each in found
@@ -194,13 +195,13 @@ def prefill(subject: Subject) -> Section | None:
     table = Table("Prefill of cold prompts", header, rows, frozenset({1, 3, 4, 5, 6}), frozenset({0, 2}))
     lead = "The rate is prompt tokens over the time to the first token, so queueing and the first step count as well."
     described = "Prefill rate and time to first token over the length of the prompt, a dot for each sample."
-    figure = Figure("prefill", "Prefill ladder", described, wide, narrow, table)
+    figure = Figure("prefill", "Prefill ladder", described, drawn, table)
     return Section("prefill", "Prefill ladder", (Prose(lead), figure), "receipt")
 
 
-def _rung(found: list[tuple[str, float, Observed]]) -> tuple[Drawing, Drawing]:
+def _rung(found: list[tuple[str, float, Observed]]) -> tuple[Panel, ...]:
     """One length alone is no ladder: its values by boot."""
-    return strips("prefill", tuple(_panel(each) for _, _, each in found))
+    return tuple(_panel(each) for _, _, each in found)
 
 
 def _reach(each: Observed) -> tuple[str, str, str]:
@@ -225,7 +226,7 @@ def restore(subject: Subject) -> Section | None:
                     rows.append((name, word, str(len(each.derived.values)), *_reach(each), told))
     if not panels:
         return None
-    wide, narrow = strips("restore", tuple(panels))
+    drawn = partial(strips, "restore", tuple(panels))
     header = ("measure", "pages", "n", "least", "median", "most", "tokens from cache")
     table = Table("Seconds to the first token", header, tuple(rows), frozenset(range(2, 7)), frozenset({0}))
     lead = (
@@ -237,7 +238,7 @@ def restore(subject: Subject) -> Section | None:
     return Section(
         "restore",
         "Restore",
-        (Prose(lead), Figure("restore", "Cold and kept", described, wide, narrow, table)),
+        (Prose(lead), Figure("restore", "Cold and kept", described, drawn, table)),
         "receipt",
     )
 
@@ -254,9 +255,9 @@ def acceptance(subject: Subject) -> Section | None:
         found = observed(subject, receipt, frozenset({"accept_length", "accept_rate"}))
         if not found:
             continue
-        wide, narrow = strips(f"acceptance-{index}", tuple(_panel(each) for each in found))
+        drawn = partial(strips, f"acceptance-{index}", tuple(_panel(each) for each in found))
         table = _values(name, found)
-        blocks.append(Figure(f"acceptance-{index}", name, _spoken(found), wide, narrow, table))
+        blocks.append(Figure(f"acceptance-{index}", name, _spoken(found), drawn, table))
         blocks += _steps(name, receipt)
     if not blocks:
         return None

@@ -259,7 +259,7 @@ class _Inspection:
         if own is None or own.key_id != key_id:
             return [check("report", "signature", ["there is no key in the bundle that it could name"])]
         try:
-            again = bundle_content(lock, receipts, verdict, own)
+            again = bundle_content(lock, receipts, verdict, own, with_page=PAGE in self._content)
         except PennyError as error:
             return [check("report", "signature", [str(error)])]
         faults = [

@@ -14,6 +14,7 @@ from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.receipts import BuildReceipt, BundleIndex, FidelityReference, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import write_atomically
+from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Verdict
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -30,6 +31,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "bundle-1": BundleIndex,
     "claim-1": Claim,
     "imported-1": ImportedResult,
+    "trace-1": Trace,
     "verdict-1": Verdict,
 }
 

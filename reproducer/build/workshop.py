@@ -10,7 +10,7 @@ from typing import Any
 from reproducer.build.component import BuiltWheel, build_component, prepare_source, take_wheel
 from reproducer.build.conversion import compare_checkpoint, convert_checkpoint
 from reproducer.build.files import BuiltFiles, ask_tools, build_files
-from reproducer.build.products import Product, Products, isolation_of
+from reproducer.build.products import Product, Products, isolation_of, product_key
 from reproducer.build.tools import compare_tools
 from reproducer.documents.built import Isolation
 from reproducer.documents.lock import Checkpoint, CheckpointFile, Component, FileOutput
@@ -52,6 +52,11 @@ class Workshop(Products):
         return product, BuiltWheel(
             product.folder / product.record["wheel"], isolation_of(product), Path(product.record["built_in"])
         )
+
+    def key_of(self, component: Component, environment: Sequence[Artefact]) -> tuple[str, str]:
+        """The kind and key under which the store has what comes out of a component, whether it is there or not."""
+        kind, decides = ("wheel", _DECIDES) if component.kind == "wheel" else ("files", {*_DECIDES, "kind"})
+        return kind, product_key(kind, self.platform, self._component_inputs(component, environment, decides))
 
     def _component_inputs(
         self, component: Component, environment: Sequence[Artefact], decides: set[str]

@@ -6,6 +6,7 @@ import typer
 
 from reproducer import __version__
 from reproducer.cli import (
+    ablating,
     building,
     caching,
     checkpoints,
@@ -66,6 +67,7 @@ app.command("stop")(running.stop)
 app.command("qualify")(running.qualify)
 app.command("sanitize")(sanitizing.sanitize)
 app.command("compare")(comparing.compare)
+app.command("ablate")(ablating.ablate)
 app.command("verify")(evidence.verify)
 app.command("attest")(evidence.attest)
 app.command("report")(reporting.report)

@@ -39,30 +39,14 @@ def qualify_against(
     Raises:
         UsageError: the two locks have no measure in common.
     """
-    from contextlib import ExitStack
-
     from reproducer.documents.opened import open_lock
     from reproducer.qualify.deltas import deltas
-    from reproducer.qualify.interleaved import qualify_in_turn
 
     other = open_lock(against)
     other.check_files()
     _check_common(opened, other, where=against)
-    place = _Place(front, store, kv, port)
-    names: tuple[Literal["A", "B"], Literal["A", "B"]] = ("A", "B")
-    with ExitStack() as stack:
-        pairs = []
-        for name, each in zip(names, (opened, other), strict=True):
-            accepted = front.accepted(store, each, yes=yes)
-            runtime = runtime_of(front, each, store, accepted, offline=offline)
-            ledger = ledger_of(store, each)
-            ledger.add(runtime.receipt)
-            arm = _arm(stack, place, name=name, opened=each, runtime=runtime, ledger=ledger, accepted=accepted)
-            pairs.append((arm, ledger))
-        (first, first_ledger), (second, second_ledger) = pairs
-        ours, theirs = qualify_in_turn(first, second, reporter=front.reporter)
-        paths = [first_ledger.add(receipt) for receipt in ours]
-        other_paths = [second_ledger.add(receipt) for receipt in theirs]
+    place = InTurn(front, store, kv, port, yes, offline)
+    ours, theirs, paths, other_paths = place.measured(opened, other)
     found = deltas(ours, theirs, (_reference(opened), _reference(other)))
     passed = all(receipt.status != "failed" for receipt in (*ours, *theirs))
     front.emit(
@@ -93,18 +77,44 @@ def _check_common(opened: "OpenedLock", other: "OpenedLock", *, where: Path) -> 
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where both arms run."""
+class InTurn:
+    """Where and how two runtimes are measured in turn."""
 
     front: Front
     store: "Store"
     kv: Path
     port: int | None
+    yes: bool
+    offline: bool
+
+    def measured(
+        self, first: "OpenedLock", second: "OpenedLock"
+    ) -> "tuple[tuple[MeasureReceipt, ...], tuple[MeasureReceipt, ...], list[Path], list[Path]]":
+        """The measure receipts of both and where they were written; raises as `qualify_in_turn` and `build` do."""
+        from contextlib import ExitStack
+
+        from reproducer.qualify.interleaved import qualify_in_turn
+
+        names: tuple[Literal["A", "B"], Literal["A", "B"]] = ("A", "B")
+        with ExitStack() as stack:
+            pairs = []
+            for name, each in zip(names, (first, second), strict=True):
+                accepted = self.front.accepted(self.store, each, yes=self.yes)
+                runtime = runtime_of(self.front, each, self.store, accepted, offline=self.offline)
+                ledger = ledger_of(self.store, each)
+                ledger.add(runtime.receipt)
+                arm = _arm(stack, self, name=name, opened=each, runtime=runtime, ledger=ledger, accepted=accepted)
+                pairs.append((arm, ledger))
+            (one, one_ledger), (two, two_ledger) = pairs
+            ours, theirs = qualify_in_turn(one, two, reporter=self.front.reporter)
+            paths = [one_ledger.add(receipt) for receipt in ours]
+            other_paths = [two_ledger.add(receipt) for receipt in theirs]
+        return ours, theirs, paths, other_paths
 
 
 def _arm(
     stack: "ExitStack",
-    place: _Place,
+    place: InTurn,
     *,
     name: Literal["A", "B"],
     opened: "OpenedLock",

@@ -30,7 +30,7 @@ class Noise:
 
 def noise(observations: Observations, how: Summary) -> Noise:
     """The noise that observations show."""
-    return Noise(_pooled(observations.of_samples), _pooled([observations.of_boots(how)]))
+    return Noise(pooled(observations.of_samples), pooled([observations.of_boots(how)]))
 
 
 def floor(first: Observations, second: Observations, how: Summary) -> float | None:
@@ -45,10 +45,10 @@ def floor(first: Observations, second: Observations, how: Summary) -> float | No
     if how == "all":
         return 0.0
     arms = (first.of_boots(how), second.of_boots(how))
-    between = _pooled(arms)
+    between = pooled(arms)
     if between is None:
         return None
-    within = _pooled([*first.of_samples, *second.of_samples])
+    within = pooled([*first.of_samples, *second.of_samples])
     sizes = [len(boot) for arm in (first, second) for boot in arm.of_samples]
     least = 0.0 if within is None else within * sqrt(fsum(1 / size for size in sizes) / len(sizes))
     spread = sqrt(fsum(1 / len(arm) for arm in arms))
@@ -62,7 +62,7 @@ def student(freedom: int) -> float:
     return next((value for least, value in _STUDENT_BEYOND if freedom >= least), _STUDENT[-1])
 
 
-def _pooled(groups: Sequence[Sequence[float]]) -> float | None:
+def pooled(groups: Sequence[Sequence[float]]) -> float | None:
     """The pooled standard deviation of groups around their own means; None where no group has two values."""
     freedom = sum(len(group) - 1 for group in groups)
     if freedom < 1:

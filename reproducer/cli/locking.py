@@ -77,7 +77,7 @@ def lock(
     from reproducer.fetch.indexes import Indexes
     from reproducer.locking import lock as resolve
     from reproducer.locking import manifest_of, write
-    from reproducer.locking.missing import MissingFactsError
+    from reproducer.locking.facts import FactsError
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     use_endpoint(endpoint)
@@ -96,7 +96,7 @@ def lock(
             offline=offline,
             check=check,
         )
-    except MissingFactsError as error:
+    except FactsError as error:
         from reproducer.cli.show_missing import missing_list
 
         front.emit(

@@ -7,10 +7,10 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from reproducer.locking.missing import MissingFactsError
+    from reproducer.locking.facts import FactsError
 
 
-def missing_list(error: "MissingFactsError") -> RenderableType:
+def missing_list(error: "FactsError") -> RenderableType:
     """Line, key and why of each fact; those that a lock may carry as `unknown` have a mark of their own."""
     table = Table(box=None, padding=(0, 1, 0, 0), show_header=False)
     table.add_column(width=1)

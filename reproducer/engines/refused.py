@@ -1,4 +1,7 @@
-"""Arguments that no lock may carry, by engine: penny sets them itself, or they bring in what no lock pins."""
+"""What no launch may carry: arguments by engine, and variables.
+
+Penny sets them itself, or they bring in what no lock pins.
+"""
 
 from collections.abc import Mapping
 
@@ -9,6 +12,11 @@ _FILE = "it reads arguments from a file that the lock does not pin"
 _SECRET = "a secret does not stand in a lock"  # noqa: S105  the sentence about secrets
 _ELSEWHERE = "penny talks to the server over plain HTTP on the loopback address"
 _HEADLESS = "such a server answers nobody"
+
+# Variables by which code that no lock pins would be loaded into the server.
+LOADERS = frozenset(
+    {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUSERBASE"}
+)
 
 REFUSED: Mapping[EngineKind, Mapping[str, str]] = {
     "sglang": {"config": _FILE, "host": _CHOSEN, "port": _CHOSEN},

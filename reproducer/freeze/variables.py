@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from reproducer.documents.environment import Unknown
 from reproducer.documents.lock import EngineKind
+from reproducer.engines.refused import LOADERS
 from reproducer.identity.tables import table_of
 from reproducer.importing.secrets import is_secret
 from reproducer.launch.plan import FIXED
@@ -17,9 +18,6 @@ _PREFIXES = """
     ONEDNN_ DNNL_ OPENBLAS_ PYTHONHASHSEED PYTHONMALLOC PYTHONOPTIMIZE PYTORCH_ RAY_ ROCR_ SGLANG_ SGL_ TILELANG_
     TOKENIZERS_ TORCH TRANSFORMERS_ TRITON_ TRTLLM_ UCX_ VLLM_ XFORMERS_
 """
-_CODE = frozenset(
-    {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUSERBASE"}
-)
 _OWN = frozenset(FIXED) | {"HOME", "TMPDIR", TOKEN_VARIABLE}
 _OF_HOST = frozenset({"HOSTNAME", "LOGNAME", "USER", "HOST_IP", "LOCAL_HOSTNAME", "MASTER_ADDR", "MASTER_PORT"})
 _PROXY = re.compile(r"(?i)^(https?|all|no|ftp)_proxy$")
@@ -57,7 +55,7 @@ def kept(kind: EngineKind, environ: Mapping[str, str], known: Iterable[str]) -> 
             found.left_out.append(Unknown(key=key, why="penny sets it for every server"))
         elif is_secret(name, value) or (_PROXY.match(name) and "@" in value):
             found.left_out.append(Unknown(key=key, why="a secret; its value was not kept"))
-        elif name in _CODE:
+        elif name in LOADERS:
             why = "code that no lock pins may have been loaded through it, and a launch of the lock does not set it"
             found.unknown.append(Unknown(key=key, why=why))
         elif name in _OF_HOST:

@@ -32,6 +32,16 @@ _RESERVED = re.compile(r"^(PYTHON|LD_|PIP_|UV_|LC_).*$|^(PATH|HOME|TMPDIR|LANG|T
 _CONFINE = Path(__file__).with_name("confine.py")
 
 
+def refuse_reserved(name: str) -> None:
+    """Refuse a variable of a recipe.
+
+    Raises:
+        UnsafeInputError: penny sets it itself.
+    """
+    if _RESERVED.match(name):
+        raise UnsafeInputError(f"the recipe sets {shown(name)}", why="penny sets that variable itself")
+
+
 def scrubbed(
     *, home: Path, epoch: int, programs: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> dict[str, str]:
@@ -47,8 +57,7 @@ def scrubbed(
         UnsafeInputError: the recipe sets a variable that penny sets itself.
     """
     for name in variables or {}:
-        if _RESERVED.match(name):
-            raise UnsafeInputError(f"the recipe sets {shown(name)}", why="penny sets that variable itself")
+        refuse_reserved(name)
     for folder in (home, home / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
     return {

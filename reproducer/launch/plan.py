@@ -14,16 +14,13 @@ from reproducer.documents.receipts import BuildReceipt
 from reproducer.engines import Engine, engine_of
 from reproducer.engines.interface import filled
 from reproducer.engines.persistent import Placed, placed
+from reproducer.engines.refused import LOADERS
 from reproducer.errors import DriftError, InvalidDocumentError, NotCheckedError, UnsafeInputError
 from reproducer.identity.root import pages_of
 from reproducer.launch.ports import HOST
 from reproducer.launch.processes import TOKEN_VARIABLE
 from reproducer.launch.turn import private_folder, private_parent
 
-# Variables by which code that no lock pins would be loaded into the server.
-_LOADERS = frozenset(
-    {"LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "PYTHONUSERBASE"}
-)
 FIXED = {
     "LANG": "C.UTF-8",
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -124,7 +121,7 @@ def plan(opened: OpenedLock, runtime: RuntimeLike, namespace_root: Path) -> Plan
             todo="run `penny lock`",
         )
     for name in launch.environment:
-        if name in _LOADERS or name == TOKEN_VARIABLE:
+        if name in LOADERS or name == TOKEN_VARIABLE:
             raise UnsafeInputError(
                 f"the lock sets {name}",
                 where=f"{opened.path}, key launch.environment.{name}",

@@ -48,10 +48,7 @@ class Artefacts:
             InvalidDocumentError: a malformed specifier.
             NotCheckedError: no index that could be asked has one.
         """
-        try:
-            wanted = SpecifierSet(f"=={specifier}" if specifier[:1].isdigit() else specifier)
-        except InvalidSpecifier as error:
-            raise InvalidDocumentError(f"{shown(specifier)} is no version or range of versions", where=where) from error
+        wanted = versions(specifier, where=where)
         if keep is not None and keep.project == _normal(project) and wanted.contains(keep.version, prereleases=True):
             return keep
         return find_release(
@@ -82,6 +79,18 @@ class Artefacts:
             offline=self.offline,
         )
         return tuple(sorted(obtained.chosen, key=lambda wheel: wheel.project))
+
+
+def versions(text: str, *, where: str) -> SpecifierSet:
+    """What a version or a range of versions means.
+
+    Raises:
+        InvalidDocumentError: it is neither.
+    """
+    try:
+        return SpecifierSet(f"=={text}" if text[:1].isdigit() else text)
+    except InvalidSpecifier as error:
+        raise InvalidDocumentError(f"{shown(text)} is no version or range of versions", where=where) from error
 
 
 def _normal(project: str) -> str:

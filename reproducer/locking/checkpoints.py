@@ -12,9 +12,8 @@ from reproducer.documents.base import parse_json
 from reproducer.documents.lock import Checkpoint, Conversion
 from reproducer.documents.manifest import CheckpointRequest, ConversionRequest, HubRequest, WheelMemberRequest
 from reproducer.documents.sources import Artefact, WheelMemberSource
-from reproducer.errors import DriftError, InvalidDocumentError, UnsafeInputError
+from reproducer.errors import DriftError, UnsafeInputError
 from reproducer.hub.place import HubPlace
-from reproducer.hub.references import check_launch, references_of_launch
 from reproducer.locking.components import plain_artefact
 from reproducer.locking.files import reference_to
 from reproducer.locking.hub_checkpoints import HubCheckpoints
@@ -27,13 +26,22 @@ class Checkpoints:
 
     making: Making
 
-    def checkpoint(self, request: CheckpointRequest) -> Checkpoint:
-        """A checkpoint with every file."""
-        if request.role == "target":
-            self._check_launch(request)
+    def resolved(self, request: CheckpointRequest) -> Checkpoint:
+        """A checkpoint at one state; one that is converted is without its files."""
         if isinstance(request.source, HubRequest):
             return self._hub.checkpoint(request, request.source)
-        return self._converted(request, request.source)
+        return Checkpoint(
+            name=request.name,
+            role=request.role,
+            source=self._member(request, request.source),
+            conversion=self._conversion(request.conversion),
+            trust_remote_code=request.trust_remote_code,
+            files=(),
+        )
+
+    def made(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint that is resolved, with every file."""
+        return checkpoint if checkpoint.made is None else self._converted(checkpoint)
 
     def config_of(self, checkpoint: Checkpoint) -> dict[str, Any] | None:
         """The `config.json` of a checkpoint: empty where it has none, None where nobody knows its files."""
@@ -51,34 +59,8 @@ class Checkpoints:
     def _hub(self) -> HubCheckpoints:
         return HubCheckpoints(self.making, HubPlace())
 
-    def _check_launch(self, target: CheckpointRequest) -> None:
-        """Refuse a launch that opens a repository by its name, or runs code that the checkpoint does not allow."""
-        manifest, where = self.making.manifest, self.making.where
-        roles = {
-            each.source.repository.lower(): each.role
-            for each in manifest.checkpoints
-            if isinstance(each.source, HubRequest)
-        }
-        arguments = manifest.launch.arguments
-        check_launch(references_of_launch(arguments), roles, where=where)
-        if arguments.get("trust-remote-code") is True and not target.trust_remote_code:
-            raise InvalidDocumentError(
-                "key launch.arguments.trust-remote-code: the engine would run code of the checkpoint",
-                where=where,
-                why=f"checkpoint {target.name} says trust_remote_code = false",
-                todo="set trust_remote_code = true on the checkpoint if that is meant",
-            )
-
-    def _converted(self, request: CheckpointRequest, source: WheelMemberRequest) -> Checkpoint:
+    def _converted(self, checkpoint: Checkpoint) -> Checkpoint:
         making = self.making
-        checkpoint = Checkpoint(
-            name=request.name,
-            role=request.role,
-            source=self._member(request, source),
-            conversion=self._conversion(request.conversion),
-            trust_remote_code=request.trust_remote_code,
-            files=(),
-        )
         if kept := self._kept(checkpoint):
             return kept
         if making.check:

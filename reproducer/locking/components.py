@@ -22,11 +22,11 @@ class Components:
 
     making: Making
 
-    def component(self, request: ComponentRequest, files: dict[str, bytes]) -> Component:
-        """A component with its expected outputs; the lists of their members go to `files`."""
+    def resolved(self, request: ComponentRequest, files: dict[str, bytes]) -> Component:
+        """A component at one state, without its outputs; changes beside a commit go to `files`."""
         making = self.making
         source = self._source(request, files)
-        component = Component(
+        return Component(
             name=request.name,
             kind=request.kind,
             source=source,
@@ -38,6 +38,10 @@ class Components:
             jobs=request.jobs,
             outputs=(),
         )
+
+    def made(self, component: Component, files: dict[str, bytes]) -> Component:
+        """A component that is resolved, with its expected outputs; the lists of their members go to `files`."""
+        making = self.making
         before = making.previous.component(component.name)
         known = self._known(component, files)
         if known is None and making.check:

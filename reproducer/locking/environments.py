@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from reproducer.build.environment import installer
@@ -19,6 +19,7 @@ from reproducer.documents.sources import Artefact
 from reproducer.errors import InvalidDocumentError, NotCheckedError
 from reproducer.fetch.indexes import Indexes, redacted
 from reproducer.locking.coverage import told, uncovered
+from reproducer.locking.refusals import check_requirement
 from reproducer.locking.releases import Releases
 
 EVERYTHING = "ALL"
@@ -102,7 +103,7 @@ class Resolver:
         if not requirements:
             return {}
         for text in requirements:
-            _check_requirement(text, where=f"{self.where}: environment {request.name}")
+            check_requirement(text, where=f"{self.where}: environment {request.name}")
         own, hinted = self.indexes, self.indexes.with_hints(request.indexes)
         if kept and not self.upgrade and not self.offline:
             for indexes in dict.fromkeys((own, hinted)):
@@ -194,16 +195,6 @@ class Resolver:
             there = self.releases.offered(Requirement(text).name, hints=request.indexes)
             found.append(uncovered(text, there, python=self.python, platform=self.platform))
         return tuple(each for each in found if each is not None)
-
-
-def _check_requirement(text: str, *, where: str) -> None:
-    """Only plain requirements: no URLs, no paths, no options."""
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
-        raise InvalidDocumentError(f"{shown(text)} is no requirement", where=where, why=str(error)) from error
-    if requirement.url is not None or "\n" in text or "\r" in text:
-        raise InvalidDocumentError(f"{shown(text)} names a place and not a version", where=where)
 
 
 def _pins(output: str, *, where: str) -> dict[str, str]:

@@ -49,6 +49,18 @@ def read_inside(root: Path, path: str, *, where: str) -> bytes:
     return data
 
 
+def source_folder(root: Path, path: str, *, where: str) -> Path:
+    """The folder of a source tree below `root`.
+
+    Raises:
+        DriftError: there is none.
+    """
+    top = root.resolve() / path
+    if not top.is_dir() or not top.resolve().is_relative_to(root.resolve()):
+        raise DriftError(f"there is no folder {path}", where=where, todo="add it or correct the path")
+    return top
+
+
 def local_source(root: Path, path: str, *, where: str) -> LocalSource:
     """Every file of a source tree below `root`, without what builds and tools leave behind.
 
@@ -56,9 +68,7 @@ def local_source(root: Path, path: str, *, where: str) -> LocalSource:
         DriftError: no such folder, or it is empty.
         UnsafeInputError: a link, a special file, or a name that no lock can carry.
     """
-    top = root.resolve() / path
-    if not top.is_dir() or not top.resolve().is_relative_to(root.resolve()):
-        raise DriftError(f"there is no folder {path}", where=where, todo="add it or correct the path")
+    top = source_folder(root, path, where=where)
     found = []
     for file in sorted(top.rglob("*")):
         inside = file.relative_to(top)

@@ -1,11 +1,13 @@
 """Which facts a manifest lacks for a lock: all in one list, found before anything is resolved, fetched or built.
 
 Nobody can resolve the word `unknown`, and without a network neither what only an index, a repository or a hub knows.
+What no lock or launch can give at all stands in the same list, so that nobody learns of it after the facts.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -27,17 +29,17 @@ from reproducer.documents.manifest import (
     WheelRequest,
 )
 from reproducer.documents.sources import Artefact, GitSource, HubSource
-from reproducer.errors import NotCheckedError, PennyError
+from reproducer.errors import DriftError, PennyError
 from reproducer.locking.environments import EVERYTHING
+from reproducer.locking.facts import Missing, MissingFactsError, RefusedFactsError
 from reproducer.locking.previous import Previous
+from reproducer.locking.refusals import Location, Refusal, refusals
 from reproducer.locking.releases import may_serve, on_disk
 
 if TYPE_CHECKING:
     from reproducer.fetch.indexes import Indexes
     from reproducer.store import Store
 
-Kind = Literal["unknown", "reference", "repository", "hub", "index"]
-Location = tuple[int | str, ...]
 _UNKNOWN_VERSION = re.compile(r"^(?P<name>[A-Za-z0-9][^=\s]*)\s*==\s*unknown$")
 # Where a lock itself says `unknown`; everywhere else the word ends the way to a lock.
 _CARRIED = (
@@ -46,53 +48,6 @@ _CARRIED = (
     re.compile(r"^checkpoints\[[0-9]+\]\.source\.digests$"),
 )
 _PROSE = frozenset({"description", "published", "unknown"})
-
-
-@dataclass(frozen=True)
-class Missing:
-    """One fact that a lock lacks.
-
-    Attributes:
-        key: in the manifest.
-        line: in the manifest; None where the key does not stand in it.
-        kind: nobody wrote it down, or who alone could say it.
-        why: for a person.
-        needed: whether there is no lock without it; the others go into the lock as `unknown`.
-    """
-
-    key: str
-    line: int | None
-    kind: Kind
-    why: str
-    needed: bool = True
-
-    def __str__(self) -> str:
-        place = f"line {self.line}, key {self.key}" if self.line else f"key {self.key}"
-        return f"{place}: {self.why}"
-
-
-class MissingFactsError(NotCheckedError):
-    """Facts without which there is no lock.
-
-    Attributes:
-        missing: every fact that is missing, those included that a lock may carry as `unknown`.
-    """
-
-    def __init__(self, missing: tuple[Missing, ...], *, where: str) -> None:
-        needed = [each for each in missing if each.needed]
-        count = "1 fact is" if len(needed) == 1 else f"{len(needed)} facts are"
-        super().__init__(
-            f"{count} missing without which there is no lock",
-            where=where,
-            why="; ".join(map(str, needed)),
-            todo=_todo(needed),
-        )
-        self.missing = missing
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """One sentence for each."""
-        return tuple(map(str, self.missing))
 
 
 @dataclass(frozen=True)
@@ -114,13 +69,14 @@ class Known:
     offline: bool
 
 
-def refuse_missing(manifest: Manifest, text: str, known: Known, *, where: str) -> tuple[Missing, ...]:
-    """Name every fact that is missing.
+def refuse_missing(manifest: Manifest, text: str, known: Known, *, root: Path, where: str) -> tuple[Missing, ...]:
+    """Name every fact that is missing, and everything that is refused.
 
     Args:
         manifest: what is to be locked.
         text: its TOML, for the lines.
         known: what need not be asked for.
+        root: the lock's folder.
         where: the manifest's file.
 
     Returns:
@@ -128,16 +84,33 @@ def refuse_missing(manifest: Manifest, text: str, known: Known, *, where: str) -
 
     Raises:
         MissingFactsError: there is no lock without one of them.
+        RefusedFactsError: nothing is missing, and several things are refused; one alone is its own error.
     """
-    found = missing_facts(manifest, text, known)
-    if any(each.needed for each in found):
-        raise MissingFactsError(found, where=where)
-    return found
-
-
-def missing_facts(manifest: Manifest, text: str, known: Known) -> tuple[Missing, ...]:
-    """Every fact that a manifest lacks, in the order in which the keys stand in its file."""
     data = manifest.model_dump(mode="json", exclude_none=True)
+    found = _missing(manifest, data, known)
+    lacking = any(each.needed for _, each in found)
+    said = {location for location, _ in found}
+    refused = [each for each in refusals(manifest, root, where=where) if each.location not in said]
+    if len(refused) == 1 and not lacking:
+        raise refused[0].error
+    found += [(each.location, _refused(each)) for each in refused]
+    facts = _placed(found, text, data)
+    if lacking:
+        raise MissingFactsError(facts, where=where)
+    if refused:
+        raise RefusedFactsError(facts, where=where)
+    return facts
+
+
+def _refused(refusal: Refusal) -> Missing:
+    """What is refused as one fact among others: its place stands beside it."""
+    error = refusal.error
+    alone = type(error)(error.what, why=error.why, todo=error.todo)
+    return Missing(dotted(refusal.location), None, "file" if isinstance(error, DriftError) else "refused", str(alone))
+
+
+def _missing(manifest: Manifest, data: Mapping[str, Any], known: Known) -> list[tuple[Location, Missing]]:
+    """Every fact that a manifest lacks."""
     found = [*_words({key: value for key, value in data.items() if key not in _PROSE})]
     found += [
         (("unknown", key), Missing(key, None, "unknown", f"unknown in the manifest: {why}"))
@@ -147,6 +120,11 @@ def missing_facts(manifest: Manifest, text: str, known: Known) -> tuple[Missing,
         asked = _Asked(manifest, known)
         said = {location for location, _ in found}
         found += [(location, each) for location, each in asked.all() if not _within(location, said)]
+    return found
+
+
+def _placed(found: list[tuple[Location, Missing]], text: str, data: Any) -> tuple[Missing, ...]:
+    """Facts with their lines, in the order in which the keys stand in the file."""
     placed = [
         Missing(each.key, _line(text, location, data), each.kind, each.why, each.needed) for location, each in found
     ]
@@ -189,15 +167,6 @@ def _words(value: Any, location: Location = ()) -> Iterator[tuple[Location, Miss
             yield location, Missing(key, None, "unknown", f"{what} in the manifest{then}", not carried)
 
 
-def _todo(needed: list[Missing]) -> str:
-    steps = []
-    if any(each.kind == "unknown" for each in needed):
-        steps.append("write into the manifest what you learn of them")
-    if any(each.kind != "unknown" for each in needed):
-        steps.append("run without --offline where a network would tell")
-    return ", and ".join(steps)
-
-
 @dataclass(frozen=True)
 class _Asked:
     """What a run without a network would have to ask for."""
@@ -237,7 +206,7 @@ class _Asked:
         try:
             place = address(source.url, root=self.known.store.root, where="")
         except PennyError:
-            return  # whoever resolves it says what is wrong with it
+            return  # it stands among what is refused
         if place.url is None:
             return
         kept = old is not None and old.url == place.url and old.asked == asked(source.ref) is not None
@@ -295,7 +264,9 @@ class _Asked:
                 try:
                     asked = Requirement(text)
                 except InvalidRequirement:
-                    continue  # unknown, or the resolver says what is wrong with it
+                    continue  # unknown, or refused
+                if asked.url is not None:
+                    continue
                 if not self._has(asked, before):
                     why = f"which wheels {text} has, and their digests, is what only a package index knows"
                     yield location, Missing(dotted(location), None, "index", why)

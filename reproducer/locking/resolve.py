@@ -19,9 +19,10 @@ from reproducer.engines.persistent import placed
 from reproducer.errors import InvalidDocumentError, UsageError
 from reproducer.locking.artefacts import Artefacts
 from reproducer.locking.environments import Resolver, versions_of
+from reproducer.locking.facts import Missing
 from reproducer.locking.files import read_inside, reference, reference_to
 from reproducer.locking.making import Making
-from reproducer.locking.missing import Known, Missing, refuse_missing
+from reproducer.locking.missing import Known, refuse_missing
 from reproducer.locking.previous import Previous
 from reproducer.locking.published import published_differences
 from reproducer.locking.pylock_file import render_pylock
@@ -94,15 +95,16 @@ def lock(
         InvalidDocumentError: a malformed or contradictory manifest, requirements that cannot be met.
         DriftError: a version, file or member that is not there; a patch that does not apply.
         MissingFactsError: facts that the manifest lacks, or that nobody can be asked for offline, all of them.
+        RefusedFactsError: several things that no lock or launch can give.
         NotCheckedError: an index cannot be reached, the disk is full.
         RebuildError: a build or conversion fails.
     """
     text = read_text(manifest_path, what="manifest")
     where = str(manifest_path)
     manifest = Manifest.from_data(parse_toml(text, where=where), where=where, source=text)
-    known = Known(Previous.at(lock_path), store, indexes, upgrade, offline)
-    unknown = refuse_missing(manifest, text, known, where=where)
     run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade, check)
+    known = Known(Previous.at(lock_path), store, indexes, upgrade, offline)
+    unknown = refuse_missing(manifest, text, known, root=run.root, where=where)
     with run.tools(store, indexes, reporter, accepted=accepted, offline=offline) as (resolver, making):
         try:
             return replace(run.locked(resolver, making), unknown=unknown)
@@ -236,14 +238,18 @@ class _Run:
         check_names(self.upgrade, self.manifest, (project for each in every for project in each))
         of_components, of_checkpoints = Components(making), Checkpoints(making)
         facts = EngineFacts(making, of_components, of_checkpoints)
-        components = tuple(of_components.component(request, files) for request in self.manifest.components)
+        # Building and converting take long, so whatever can be known without is asked first.
+        sources = [of_components.resolved(request, files) for request in self.manifest.components]
+        models = [of_checkpoints.resolved(request) for request in self.manifest.checkpoints]
+        components = tuple(of_components.made(each, files) for each in sources)
         for asked, component in zip(self.manifest.components, components, strict=True):
             for difference in published_differences(asked, component):
                 making.reporter.note(difference)
-        checkpoints = tuple(of_checkpoints.checkpoint(request) for request in self.manifest.checkpoints)
         engine = next(each for each in components if each.name == self.manifest.engine.component)
         listed, schema = facts.arguments(engine, files)
-        parts = _Parts(tuple(environments.values()), components, checkpoints, listed, self._arguments(schema))
+        arguments = self._arguments(schema)
+        checkpoints = tuple(of_checkpoints.made(each) for each in models)
+        parts = _Parts(tuple(environments.values()), components, checkpoints, listed, arguments)
         document = self._assembled(parts, facts)
         reasons += making.pending
         return Locked(document, files, self._reasons(making.previous.lock, document, files, reasons))

@@ -71,6 +71,60 @@ def test_fault(project: Any, change: Callable[[Any], object], kind: type[PennyEr
     assert before == project.files()
 
 
+# What can be known without building or converting anything.
+CHEAP = (
+    *("patch is gone", "script is gone", "source is gone", "member is gone", "no such release", "malformed specifier"),
+    *("requirement with a URL", "no such package"),
+)
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_what_is_cheap_to_know_comes_before_any_build(fresh: Any, name: str) -> None:
+    """Nobody waits for a build, or is asked to accept one, to learn that a file is not there."""
+    change, kind, said = next(case[1:] for case in CASES if case[0] == name)
+    change(fresh)
+    with pytest.raises(PennyError) as caught:
+        fresh.lock(accepted=False)
+    assert kind is type(caught.value)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind", "said"),
+    [
+        ('version = "==1.0"', 'version = "==7.0"', NotCheckedError, "tiny-model satisfies ==7.0"),
+        ('project = "tiny-model"', 'project = "large-model"', NotCheckedError, "large-model"),
+        ('suite = "default"', 'suite = "default"\nreference = "evidence/none.json"', DriftError, "evidence/none.json"),
+        (
+            "[launch.arguments]",
+            '[launch.files]\nconfig = "runtime/none.json"\n\n[launch.arguments]',
+            DriftError,
+            "none.json",
+        ),
+        ('KV = "{namespace}"', 'LD_PRELOAD = "x.so"', UnsafeInputError, "no launch takes LD_PRELOAD"),
+        (
+            "page-size = 16",
+            "page-size = 16\ntrust-remote-code = true",
+            InvalidDocumentError,
+            "trust_remote_code = false",
+        ),
+        (
+            '[[components]]\nname = "kernels"\nsource = { kind = "local", path = "runtime/kernels" }',
+            '[[components]]\nname = "kernels"\nsource = { kind = "wheel", project = "kernels", version = "2" }',
+            NotCheckedError,
+            "of kernels satisfies 2",
+        ),
+    ],
+)
+def test_no_other_part_is_built_first(fresh: Any, before: str, after: str, kind: type[PennyError], said: str) -> None:
+    """The same for a release that no index has, the reference, a launch's files and what no launch takes."""
+    fresh.edit(before, after)
+    with pytest.raises(PennyError) as caught:
+        fresh.lock(accepted=False)
+    assert kind is type(caught.value)
+    assert said in str(caught.value)
+
+
 def test_link_in_a_source_is_refused(project: Any) -> None:
     """A link in a local source could carry anything into a build."""
     (project.folder / "runtime/kernels/secret.py").symlink_to("/etc/passwd")

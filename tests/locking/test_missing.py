@@ -11,7 +11,7 @@ import pytest
 
 from reproducer.fetch.indexes import Indexes
 from reproducer.locking import lock
-from reproducer.locking.missing import Missing, MissingFactsError
+from reproducer.locking.facts import Missing, MissingFactsError, RefusedFactsError
 from reproducer.progress import Silent
 from reproducer.store import Store
 from tests.end_to_end.newcomer import ROOT
@@ -157,6 +157,84 @@ def test_offline_a_folder_of_wheels_knows(fresh: Any) -> None:
     found = keys(facts_of(fresh, offline=True, indexes=indexes))
     assert "environments[0].requirements[0]" not in found
     assert "environments[1].requirements[0]" in found
+
+
+def test_what_no_launch_or_lock_can_give_stands_in_the_same_list(fresh: Any) -> None:
+    """A preloaded library, an address, a store that no namespace holds, a script that is gone: each with its line."""
+    (fresh.folder / "runtime/convert.py").unlink()
+    fresh.edit('KV = "{namespace}"', 'KV = "{namespace}"\nLD_PRELOAD = "libjemalloc.so.2"\nPYTHONPATH = "src"')
+    fresh.edit('"beta"', '"beta @ https://files.example/beta-1.0-py3-none-any.whl", "beta>>1"')
+    fresh.edit('patches = ["runtime/engine', 'variables = { LD_PRELOAD = "x.so" }\npatches = ["runtime/engine')
+    fresh.edit("page-size = 16", 'page-size = 16\nhicache-storage-backend = "mooncake"\nenable-lmcache = true')
+    fresh.edit("page-size = 16", 'page-size = 16\nserved-model-name = "--x"\ntokenizer-path = "some/words"')
+    asked = len(fresh.index.asked)
+    found = facts_of(fresh, offline=True)
+    assert {each.key: each.kind for each in found if each.kind in ("refused", "file")} == {
+        "components[0].variables.LD_PRELOAD": "refused",
+        "environments[1].requirements[0]": "refused",
+        "environments[1].requirements[1]": "refused",
+        "checkpoints[0].conversion.script": "file",
+        "launch.arguments.enable-lmcache": "refused",
+        "launch.arguments.hicache-storage-backend": "refused",
+        "launch.arguments.served-model-name": "refused",
+        "launch.arguments.tokenizer-path": "refused",
+        "launch.environment.LD_PRELOAD": "refused",
+        "launch.environment.PYTHONPATH": "refused",
+    }
+    assert {each.kind for each in found} == {"refused", "file", "index"}
+    lines = fresh.manifest.read_text("utf-8").splitlines()
+    for each in found:
+        if each.kind == "refused":
+            last = each.key.rpartition(".")[2].partition("[")[0]
+            assert last in lines[(each.line or 0) - 1], each
+    assert len(fresh.index.asked) == asked
+
+
+def test_what_is_refused_alone_is_no_lack(fresh: Any) -> None:
+    """Where nothing is missing the document is wrong and exits 2, with a network too, and before anything is asked."""
+    fresh.edit('KV = "{namespace}"', 'KV = "{namespace}"\nLD_PRELOAD = "libjemalloc.so.2"')
+    fresh.edit("page-size = 16", 'page-size = 16\nhicache-storage-backend = "mooncake"')
+    asked = len(fresh.index.asked)
+    with pytest.raises(RefusedFactsError, match="2 things are asked for that no lock or launch gives") as caught:
+        fresh.lock()
+    assert caught.value.exit_code == 2
+    assert keys(caught.value.missing) == {
+        "launch.arguments.hicache-storage-backend": "refused",
+        "launch.environment.LD_PRELOAD": "refused",
+    }
+    assert len(fresh.index.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "why"),
+    [
+        (
+            "qwen38-27b-dflash2-hicache-mooncake",
+            "launch.arguments.hicache-storage-backend",
+            "'mooncake' cannot be kept in a namespace",
+        ),
+        (
+            "qwen38-27b-dflash2-lmcache",
+            "launch.arguments.enable-lmcache",
+            "--enable-lmcache cannot be kept",
+        ),
+    ],
+)
+def test_launches_that_are_refused_whatever_is_known(name: str, key: str, why: str) -> None:
+    """Mooncake and LMCache keep pages where penny cannot follow: that is said beside what is missing."""
+    with pytest.raises(MissingFactsError) as caught:
+        lock(
+            ROOT / f"manifests/{name}.toml",
+            ROOT / "none.lock.toml",
+            Store(ROOT / "none"),
+            indexes=NOWHERE,
+            reporter=Silent(),
+            offline=True,
+        )
+    refused = [each for each in caught.value.missing if each.kind == "refused"]
+    assert [each.key for each in refused] == [key]
+    assert why in refused[0].why
+    assert "and 1 thing is asked for that no lock or launch gives" in caught.value.what
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class Front:
             else:
                 from reproducer.cli.console import PlainConsole
 
-                PlainConsole(soft_wrap=not sys.stdout.isatty()).print(shown)
+                PlainConsole(endless=not sys.stdout.isatty()).print(shown)
 
     def tell(self, line: dict[str, Any]) -> None:
         """A line of JSON on stdout before the result, where JSON was asked for."""

@@ -36,8 +36,8 @@ def step_line(step: "Step") -> RenderableType:
     """One step as it ended."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(width=1)
-    grid.add_column(width=10)
-    grid.add_column(width=10, justify="right")
+    grid.add_column(min_width=10)
+    grid.add_column(min_width=10, justify="right")
     grid.add_column(overflow="fold")
     detail = Text(step.detail, overflow="fold")
     if step.status == "reused" and step.name != "lock":
@@ -55,7 +55,7 @@ def verdict_table(verdict: "Verdict", *, every: bool) -> RenderableType:
     """The checks grouped by aspect; failed, unknown and skipped ones one by one, all of them with `every`."""
     table = Table(box=None, padding=(0, 1), show_header=False)
     table.add_column(width=1)
-    table.add_column(overflow="fold", max_width=34)
+    table.add_column(overflow="fold")
     table.add_column(overflow="fold")
     for aspect in ("inputs", "rebuild", "configuration", "qualification", "signature"):
         checks = [check for check in verdict.checks if check.aspect == aspect]

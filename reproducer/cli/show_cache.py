@@ -23,7 +23,7 @@ def listing_table(found: "Listing") -> RenderableType:
     for heading in ("size", "on disk", "files"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("last use", no_wrap=True)
-    table.add_column("state", max_width=16, overflow="fold")
+    table.add_column("state", overflow="fold")
     for entry in found.entries:
         usage = entry.usage
         table.add_row(

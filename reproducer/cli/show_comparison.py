@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from reproducer.comparison.conditions import Condition
 
 _MOST = 24
-_LONGEST = 60
 
 
 def shown(found: "Comparison", *, every: bool = False) -> RenderableType:
@@ -103,7 +102,4 @@ def _condition(each: "Condition") -> Text:
 
 
 def _value(value: Any) -> str:
-    if value is None:
-        return "unknown"
-    text = value_text(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return "unknown" if value is None else value_text(value)

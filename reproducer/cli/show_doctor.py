@@ -37,7 +37,7 @@ def checks_table(checks: "Sequence[Checked]", result: "Outcome", *, every: bool)
     inside = {check.id for row in cells.values() for check in row.values()}
     lines = Table(box=None, padding=(0, 1), show_header=False)
     lines.add_column(width=1)
-    lines.add_column(overflow="fold", max_width=30)
+    lines.add_column(overflow="fold")
     lines.add_column(overflow="fold")
     for check in checks:
         if check.id not in inside:

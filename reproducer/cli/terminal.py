@@ -69,7 +69,7 @@ class Terminal:
         """Where notes and progress go; made with the first of them, because most light commands have none."""
         from reproducer.cli.console import PlainConsole
 
-        return PlainConsole(stderr=True, soft_wrap=not sys.stderr.isatty())
+        return PlainConsole(stderr=True, endless=not sys.stderr.isatty())
 
     def note(self, message: str) -> None:
         """A line, unless --quiet."""

@@ -4,7 +4,14 @@ from typing import Annotated
 
 import typer
 
-from reproducer.cli.checkpoints import EndpointOption, FoldersOption, fetched_text, named_folders, use_endpoint
+from reproducer.cli.checkpoints import (
+    EndpointOption,
+    FoldersOption,
+    fetched_text,
+    named_folders,
+    refuse_adoption,
+    use_endpoint,
+)
 from reproducer.cli.front import (
     DEFAULT_LOCK,
     AdoptedFoldersOption,
@@ -94,6 +101,7 @@ def build(
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
+    refuse_adoption(opened, python, checkpoint)
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)

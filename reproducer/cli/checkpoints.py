@@ -69,6 +69,35 @@ def named_folders(options: list[str] | None) -> dict[str, Path]:
     return found
 
 
+def refuse_adoption(opened: "OpenedLock", python: Path | None, folders: list[str] | None) -> None:
+    """Refuse what says where an adopted runtime lies for a lock whose runtime is built.
+
+    `PENNY_PYTHON` is set for all that a person runs, so it says nothing about one lock.
+
+    Raises:
+        UsageError: nothing would be made of the option.
+    """
+    if opened.lock.adopted is not None:
+        return
+    if python is not None and not from_environment(python):
+        raise UsageError(
+            "--python is about frozen locks, and the runtime of this one is built",
+            where=str(opened.path),
+            todo="leave it out; its interpreter is the one that the lock names",
+        )
+    if folders:
+        raise UsageError(
+            "--checkpoint is about frozen locks, and penny brings the checkpoints of this one itself",
+            where=str(opened.path),
+            todo="leave it out; `penny fetch --checkpoint ROLE=DIR` takes files from a folder of yours",
+        )
+
+
+def from_environment(python: Path) -> bool:
+    """Whether an interpreter is the one that `PENNY_PYTHON` names."""
+    return os.environ.get("PENNY_PYTHON") == str(python)
+
+
 def fetched_text(fetched: "Fetched") -> str:
     """What `penny fetch` did, in a line for the files and one for each checkpoint of which nobody knows them."""
     from reproducer.cli.terminal import bytes_text

@@ -46,7 +46,7 @@ def reproduce(
     verbose: VerboseOption = False,
 ) -> None:
     """Fetch, build, launch, qualify, verify and attest: all of it, resumed where it stopped."""
-    from reproducer.cli.checkpoints import named_folders
+    from reproducer.cli.checkpoints import named_folders, refuse_adoption
     from reproducer.cli.show import reproduction_table, step_line
     from reproducer.documents.opened import open_lock
     from reproducer.fetch.indexes import Indexes
@@ -55,6 +55,7 @@ def reproduce(
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_option or lock_path)
+    refuse_adoption(opened, python, checkpoint)
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
 

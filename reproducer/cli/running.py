@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from reproducer.cli.checkpoints import from_environment, refuse_adoption
 from reproducer.cli.front import (
     DEFAULT_LOCK,
     AdoptedFoldersOption,
@@ -88,6 +89,7 @@ def launch(
         raise UsageError("a detached server has no end that penny waits for", todo="run `penny cache seal` after it")
     chosen = Policy.parse(policy)
     opened = open_lock(lock_path)
+    refuse_adoption(opened, python, checkpoint)
     opened.check_files()
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)
@@ -221,11 +223,14 @@ def qualify(
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
     opened = open_lock(lock_path)
+    if against is None:
+        refuse_adoption(opened, python, checkpoint)
     opened.check_files()
     only = selected(opened.lock.qualification, suite)
     place = open_store(store)
     if against is not None:
-        _refuse_beside_against(suite=suite, record=record_reference, python=python, folders=checkpoint)
+        interpreter = None if python is None or from_environment(python) else python
+        _refuse_beside_against(suite=suite, record=record_reference, python=interpreter, folders=checkpoint)
         qualify_against(front, opened, against, place, kv=kv or place.root / "kv", port=port, yes=yes, offline=offline)
         return
     accepted = front.accepted(place, opened, yes=yes)

@@ -180,7 +180,7 @@ def runtime_of(
     """The runtime of a lock, fetched and built where it is not there yet; a frozen lock's is held against the lock.
 
     Raises:
-        UsageError: a frozen lock is to be built again, or another one's interpreter is named.
+        UsageError: a frozen lock is to be built again.
     """
     if opened.lock.adopted is not None:
         if again:

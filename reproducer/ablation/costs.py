@@ -25,8 +25,14 @@ class Layer:
     state: State
 
 
-def layers(opened: OpenedLock, store: Store) -> tuple[Layer, ...]:
-    """Components, the runtime's environment and checkpoints, each by whether the store has it under its key."""
+def layers(opened: OpenedLock, store: Store, beside: Sequence[OpenedLock]) -> tuple[Layer, ...]:
+    """Components, the runtime's environment and checkpoints, each by whether the store has it under its key.
+
+    Args:
+        opened: the lock.
+        store: the store.
+        beside: locks that have the same checkpoints; where one of them was built here, they are there.
+    """
     from reproducer.build.workshop import Workshop
     from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 
@@ -42,8 +48,11 @@ def layers(opened: OpenedLock, store: Store) -> tuple[Layer, ...]:
             wheel = _wheel(store, kind, key) if there else None
             built = None if wheel is None else [*built, wheel]
     found.append(Layer("packages", _packages(opened, store, RUNTIME_ENVIRONMENT, built)))
-    before = _builds(store, opened)
-    found += [Layer(f"checkpoint {each.role}", "in the store" if before else "unknown") for each in lock.checkpoints]
+    there_already = [each for other in (opened, *beside) if _builds(store, other) for each in other.lock.checkpoints]
+    found += [
+        Layer(f"checkpoint {each.role}", "in the store" if each in there_already else "unknown")
+        for each in lock.checkpoints
+    ]
     return tuple(found)
 
 

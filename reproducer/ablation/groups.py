@@ -91,12 +91,31 @@ def between(first: Lock, second: Lock, *, apart: bool = False) -> Between:
         raise NotCheckedError("no lock lies between frozen locks", why="an adopted runtime cannot be built in part")
     ours, theirs = first.content(), second.content()
     found: dict[str, list[Piece]] = {}
-    for piece in _differing(ours, theirs):
+    idle = _without_effect(first, second)
+    moved = tuple(_differing(ours, theirs))
+    for piece in moved:
+        if idle(piece):
+            continue
         found.setdefault(_group(piece, first, second, apart=apart), []).append(piece)
     if not found:
         raise UsageError("the two locks differ in nothing that a lock between them could take from either")
-    held = tuple(key for key in _HELD if ours.get(key) != theirs.get(key))
+    held = tuple(key for key in _HELD if ours.get(key) != theirs.get(key)) + tuple(
+        piece.name for piece in moved if idle(piece)
+    )
     return Between(first, second, tuple(Group(name, tuple(found[name])) for name in sorted(found)), held)
+
+
+def _without_effect(first: Lock, second: Lock) -> Callable[[Piece], bool]:
+    """Whether no number follows from a piece: every change in it is operational or cosmetic."""
+    from reproducer.difference.diff import diff
+
+    changes = [(each.path, each.consequence) for each in diff(first, second).changes]
+
+    def idle(piece: Piece) -> bool:
+        within = [what for path, what in changes if path == piece.name or path.startswith(f"{piece.name}.")]
+        return bool(within) and all(what in ("operational", "cosmetic") for what in within)
+
+    return idle
 
 
 def _differing(ours: Content, theirs: Content) -> Iterator[Piece]:

@@ -116,7 +116,9 @@ def make_plan(
     other: DesignName = "one-at-a-time" if design == "balanced" else "balanced"
     every = [mixed(found, row, first, second) for row in chosen.every]
     _keep(folder, first, second, design=design, apart=apart)
-    planned = tuple(_planned(found, each, place, folder, store) for place, each in enumerate(every))
+    planned = tuple(
+        _planned(found, each, folder / _name(each, place), store, (first, second)) for place, each in enumerate(every)
+    )
     size = len((designs.get(other) or balanced(count)).every)
     return Plan(folder, found, chosen, planned, _measured(first, store), (other, size))
 
@@ -139,17 +141,20 @@ def _keep(folder: Path, first: OpenedLock, second: OpenedLock, *, design: Design
     write_atomically(path, canonical_bytes(said) + b"\n")
 
 
-def _planned(found: Between, each: Mixed, place: int, folder: Path, store: Store) -> Planned:
+def _name(each: Mixed, place: int) -> str:
+    """The folder of a lock."""
+    return "A" if not any(each.row) else "B" if all(each.row) else f"{place:02d}"
+
+
+def _planned(found: Between, each: Mixed, folder: Path, store: Store, sides: tuple[OpenedLock, OpenedLock]) -> Planned:
     groups = tuple(group.name for group, moved in zip(found.groups, each.row, strict=True) if moved)
-    name = "A" if not groups else "B" if len(groups) == len(found.groups) else f"{place:02d}"
     if each.lock is None:
-        return Planned(name, each.row, groups, None, each.faults, ())
-    opened = write(each, folder / name)
+        return Planned(folder.name, each.row, groups, None, each.faults, ())
+    opened = write(each, folder)
     try:
-        built = layers(opened, store)
+        return Planned(folder.name, each.row, groups, opened, (), layers(opened, store, sides))
     except InvalidDocumentError as error:
-        return Planned(name, each.row, groups, None, (str(error),), ())
-    return Planned(name, each.row, groups, opened, (), built)
+        return Planned(folder.name, each.row, groups, None, (str(error),), ())
 
 
 def _measured(first: OpenedLock, store: Store) -> float | None:

@@ -29,9 +29,11 @@ def shown_plan(plan: "Plan") -> RenderableType:
     parts += [Text(f"\nlocks, {plan.design.name}", style="bold"), _locks(plan)]
     for lock in plan.locks:
         parts += [wrapped(f"  {lock.name} is no lock: {fault}", "red") for fault in lock.faults]
-    seconds = "unknown: A was never measured" if plan.run_seconds is None else f"about {plan.run_seconds:.0f} s"
+    told = "how long is unknown, since A was never measured"
+    if plan.run_seconds is not None:
+        told = f"about {plan.run_seconds:.0f} s each, if it is as fast as A was"
     valid = sum(each.opened is not None for each in plan.locks) - 1
-    parts.append(wrapped(f"\nEach of {valid} is measured in turn with A: {seconds} each, if it is as fast as A was."))
+    parts += [Text(""), wrapped(f"{valid} of them are measured in turn with A: {told}.")]
     parts.append(wrapped("How long a build takes is unknown: no receipt says it."))
     parts.append(wrapped(f"The design {plan.other[0]} has {plan.other[1]} locks."))
     parts += _limits(plan)

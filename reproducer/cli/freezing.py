@@ -83,7 +83,7 @@ def freeze(
     changed = _write(frozen, lock_path, replace=replace)
     from reproducer.freeze.places import note
 
-    note(place, frozen.document.digest, frozen.python, frozen.folders)
+    note(place, frozen.document, frozen.python, frozen.folders)
     front.emit(_content(frozen, lock_path, changed=changed), _told(frozen, lock_path))
     finish(Outcome.HOLDS if frozen.document.launch.effective else Outcome.NOT_CHECKED)
 

@@ -177,7 +177,7 @@ def _adopted_python(opened: OpenedLock, store: Store) -> Checked:
 
     wanted = opened.lock.toolchain.python
     todo = "name it with --python, or PENNY_PYTHON, when you launch"
-    path = noted(store, opened.digest).python
+    path = noted(store, opened.lock).python
     if path is None:
         reason = "where the adopted runtime lies was not noted in this store"
         return Checked(id="host.python", status="unknown", expected=f"Python {wanted}", reason=reason, todo=todo)

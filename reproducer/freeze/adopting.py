@@ -68,7 +68,7 @@ def adopt(
         raise NotCheckedError(
             f"the lock is for {lock.platform} and this machine is {host_platform()}", where=str(opened.path)
         )
-    here = noted(store, opened.digest)
+    here = noted(store, lock)
     chosen = python or here.python or Path(sys.executable)
     interpreter = ask_interpreter(chosen.absolute())
     expected = AdoptedEnvironment.from_json(opened.read(adopted.environment), where=adopted.environment.path)
@@ -91,7 +91,7 @@ def adopt(
         places[checkpoint.role] = verify(folder.absolute(), checkpoint, reporter=reporter)
         trees[checkpoint.name] = tree_digest({each.path: each for each in checkpoint.listed})
     if here.python is None or python is not None or folders:
-        note(store, opened.digest, chosen.absolute(), places)
+        note(store, lock, chosen.absolute(), places)
     receipt = BuildReceipt(
         lock_digest=opened.digest,
         penny_version=__version__,

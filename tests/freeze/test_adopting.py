@@ -10,6 +10,7 @@ from reproducer.documents.built import AdoptedRuntime
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.documents.receipts import BuildReceipt
+from reproducer.documents.toml import parse_toml
 from reproducer.errors import DriftError, InvalidDocumentError
 from reproducer.freeze.adopting import adopt
 from reproducer.progress import Silent
@@ -128,6 +129,21 @@ def test_a_checkpoint_that_changed_is_refused(world: World) -> None:
         adopted(world, opened)
     for said in ("model.safetensors is missing", "more.json is not in the lock", "config.json has sha256"):
         assert said in caught.value.why
+
+
+def test_another_suite_or_launch_of_the_same_runtime_lies_where_it_lay(world: World) -> None:
+    """Measures added to a frozen lock by hand, or another argument, do not make its places unknown."""
+    path = frozen(world).path
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("page-size = 16", "page-size = 32", 1).replace('suite = "smoke"', 'suite = "own"', 1))
+    opened = open_lock(path)
+    assert opened.digest != adopted_digest(text)
+    assert adopted(world, opened).lock_digest == opened.digest
+
+
+def adopted_digest(text: str) -> str:
+    """The digest of a lock by its text."""
+    return Lock.from_data(parse_toml(text, where="lock"), where="lock").digest
 
 
 def test_elsewhere_the_places_are_named(world: World, tmp_path: Path) -> None:

@@ -1,19 +1,23 @@
 """`penny compare`: controlled only where the declared factor alone differs; kinds never mix; nothing is left out."""
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from reproducer.cli.show_comparison import shown
 from reproducer.comparison.comparing import Comparison, compare_sides
 from reproducer.comparison.conditions import look
 from reproducer.comparison.numbers import NotComparableError
 from reproducer.comparison.sides import read_side
 from reproducer.documents.measured import GpuConditions
 from reproducer.errors import Outcome, PennyError, UsageError
+from reproducer.report.text import number
 from tests.comparison.arms import Arm, Edit, arm, in_turn, relocked, written
-from tests.end_to_end.newcomer import ROOT
+from tests.end_to_end.newcomer import ROOT, Penny
 
 CLAIMS = ROOT / "evidence" / "claims"
 FACTOR = "launch.page_size"
@@ -158,6 +162,58 @@ def test_not_measured_in_turn(tmp_path: Path) -> None:
     found = compared((first.changed(interleaved=None), second), factors=[FACTOR])
     assert named(found) == {"machine and time": "unknown"}
     assert found.outcome(asked=True) is Outcome.NOT_CHECKED
+
+
+@pytest.mark.parametrize("change", ["arm", "lock", "build", "boots", "launch"])
+def test_two_runs_that_were_each_in_turn_with_others(tmp_path: Path, change: str) -> None:
+    """Both must name each other, be different arms and share one list of boots that holds all of theirs."""
+    first, second = two(tmp_path)
+    said = second.measures[0].interleaved
+    assert said is not None
+    changes: dict[str, dict[str, Any]] = {
+        "arm": {"arm": "A"},
+        "lock": {"other_lock": "0" * 64},
+        "build": {"other_build": "0" * 64},
+        "boots": {"boots": said.boots[::-1]},
+        "launch": {"boots": said.boots[:-1]},
+    }
+    other = changes[change]
+    sides = [first, second.changed(interleaved=said.model_copy(update=other))]
+    if change == "launch":
+        ours = first.measures[0].interleaved
+        assert ours is not None
+        sides[0] = first.changed(interleaved=ours.model_copy(update=other))
+    assert named(compared((sides[0], sides[1]), factors=[FACTOR])) == {"machine and time": "unknown"}
+
+
+def test_from_the_command_line(tmp_path: Path) -> None:
+    """Exit code and JSON: a regression is shown in its place, and an unknown condition answers `--factor`."""
+    first, second = two(tmp_path, slower=3)
+    folders = [str(written(each, each.opened.folder)) for each in (first, second.changed(interleaved=None))]
+    penny = Penny(tmp_path, tmp_path / "store", tmp_path / "keys")
+    ended = penny("compare", *folders, "--factor", FACTOR)
+    assert (ended.code, ended.err) == (64 + 32, "")
+    assert "machine and time unknown" in ended.out
+    assert "regression" in ended.out
+    data = json.loads(penny("compare", *folders, "--json").out)
+    assert (data["kind"], data["exit_code"]) == ("directional", 0)
+    claim = penny("compare", folders[0], str(CLAIMS / "public-tp1-mtp3.json"))
+    assert claim.code == 2
+    assert "nobody measured a claim here" in claim.err
+
+
+def test_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    """Every number of a comparison stands whole in a table of 80 columns."""
+    found = compared(two(tmp_path, slower=3))
+    written_to = StringIO()
+    Console(width=80, file=written_to).print(shown(found, every=True))
+    text = written_to.getvalue()
+    assert max(map(len, text.splitlines())) <= 80
+    told = "".join(text.split())
+    for each in found.deltas:
+        assert number(each.difference.before) in told
+        assert number(each.difference.after) in told
+    assert "regression" in text
 
 
 def test_what_the_live_server_showed(tmp_path: Path) -> None:

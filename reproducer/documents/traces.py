@@ -319,6 +319,7 @@ class Trace(Document):
     Attributes:
         served: None of a log that somebody named.
         strongest: the telemetry windows with the most tok/s, the strongest first.
+        prompts: at which rates vLLM says that it computed prompts, window by window.
     """
 
     format: Literal["penny-trace/1"]
@@ -332,6 +333,7 @@ class Trace(Document):
     windows: tuple[Windows, ...]
     strongest: tuple[Window, ...]
     prefills: Prefills | None = None
+    prompts: Distribution | None = None
     counters: tuple[Counter, ...] = ()
 
 

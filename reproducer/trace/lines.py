@@ -1,0 +1,186 @@
+"""A log from anywhere as lines: read once, in pieces, packed or not, and never more than its bounds allow."""
+
+import gzip
+import hashlib
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from reproducer.errors import NotCheckedError, UnsafeInputError, UsageError
+
+PIECE = 1 << 20
+LONGEST_LINE = 4 << 20
+MOST_UNPACKED = 64 << 30
+_KEPT = 512
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Whole lines, without their line feeds.
+
+    Attributes:
+        first: the number of the first line, from 1.
+        long: numbers of lines that were longer than may be; what stands in their place is how they begin.
+        cut: whether the last line is the file's and no line feed ends it.
+    """
+
+    lines: list[bytes]
+    first: int
+    long: frozenset[int] = frozenset()
+    cut: bool = False
+
+
+class LogFile:
+    """One file, opened and hashed while it is read.
+
+    Attributes:
+        lines: how many lines came out so far.
+        unpacked: how many bytes came out so far.
+        fault: why it ended before its end; empty where it did not.
+    """
+
+    def __init__(self, path: Path, *, most: int = MOST_UNPACKED) -> None:
+        """Raises: UsageError, UnsafeInputError, NotCheckedError: there is no such plain file to be read."""
+        self.path = path
+        self.lines = 0
+        self.unpacked = 0
+        self.fault = ""
+        self._most = most
+        self._file = _Hashed(_opened(path))
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the whole file as it lies there."""
+        return self._file.sha256
+
+    @property
+    def size(self) -> int:
+        """How many bytes were read of it as it lies there."""
+        return self._file.size
+
+    def pieces(self) -> Iterator[Piece]:
+        """Its lines, a mebibyte or so at a time; the file is read to its end and closed.
+
+        Raises:
+            NotCheckedError: it cannot be read on.
+        """
+        try:
+            yield from self._cut_into_lines()
+            self._file.finish()
+        except OSError as error:
+            raise NotCheckedError(
+                "cannot be read", where=str(self.path), why=error.strerror or type(error).__name__
+            ) from error
+        finally:
+            self._file.close()
+
+    def _cut_into_lines(self) -> Iterator[Piece]:
+        rest = b""
+        dropping = False
+        for data in self._unpacked():
+            lines = data.split(b"\n")
+            if dropping:
+                if len(lines) == 1:
+                    continue
+                lines = lines[1:]
+                dropping = False
+                rest = b""
+            else:
+                lines[0] = rest + lines[0]
+            rest = lines.pop()
+            long: frozenset[int] = frozenset()
+            if max(map(len, lines), default=0) > LONGEST_LINE:
+                long = frozenset(self.lines + at for at, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
+                lines = [line[:_KEPT] if len(line) > LONGEST_LINE else line for line in lines]
+            if len(rest) > LONGEST_LINE:
+                lines.append(rest[:_KEPT])
+                long |= {self.lines + len(lines)}
+                dropping, rest = True, b""
+            if lines:
+                yield self._piece(lines, long)
+        if rest:
+            yield self._piece([rest], frozenset(), cut=True)
+
+    def _piece(self, lines: list[bytes], long: frozenset[int], *, cut: bool = False) -> Piece:
+        first = self.lines + 1
+        self.lines += len(lines)
+        return Piece(lines, first, long, cut)
+
+    def _unpacked(self) -> Iterator[bytes]:
+        """The bytes of the text; a packed file that is damaged or too large ends early, with its fault."""
+        start = self._file.peek(2)
+        file: Any = self._file  # it has all that gzip asks of a file, and no more
+        reader = gzip.GzipFile(fileobj=file) if start == _GZIP else file
+        while True:
+            try:
+                data = reader.read(PIECE)
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                self.fault = f"the packed file is damaged: {error}"
+                return
+            if not data:
+                return
+            if self.unpacked + len(data) > self._most:
+                self.fault = f"more than {self._most} bytes are not read"
+                return
+            self.unpacked += len(data)
+            yield data
+
+
+class _Hashed:
+    """A file that hashes what is read of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self._ahead = b""
+        self.size = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._hash.hexdigest()
+
+    def peek(self, count: int) -> bytes:
+        self._ahead = self._take(count)
+        return self._ahead
+
+    def read(self, count: int = PIECE) -> bytes:
+        ahead, self._ahead = self._ahead, b""
+        if len(ahead) < count:
+            ahead += self._take(count - len(ahead))
+        return ahead
+
+    def finish(self) -> None:
+        """Read on to the end for the digest."""
+        self._ahead = b""
+        while self._take(PIECE):
+            pass
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _take(self, count: int) -> bytes:
+        data = self._file.read(count)
+        self._hash.update(data)
+        self.size += len(data)
+        return data
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError as error:
+        raise UsageError(
+            "there is no such file", where=str(path), todo="name a log, a metrics page or a CSV"
+        ) from error
+    except OSError as error:
+        raise NotCheckedError("cannot be read", where=str(path), why=error.strerror or str(error)) from error
+    file = os.fdopen(handle, "rb", buffering=0) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    if file is None:
+        os.close(handle)
+        raise UnsafeInputError("is not a regular file", where=str(path), todo="write the log to a file first")
+    return file

@@ -12,22 +12,22 @@ from reproducer.sanitize.kinds import Tally
 
 _PORT = r"(?::[0-9]{1,5}(?![0-9A-Za-z.]))?"
 _V4 = re.compile(
-    rf"{begins('A-Za-z0-9.')}(?P<ip>[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})(?P<port>{_PORT})(?![A-Za-z0-9]|\.[0-9])"
+    rf"(?=[0-9]){begins('A-Za-z0-9.')}(?P<ip>[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})(?P<port>{_PORT})(?![A-Za-z0-9]|\.[0-9])"
 )
 _V4_DASHED = re.compile(
     rf"(?i){begins('A-Za-z0-9.-')}ip-[0-9]{{1,3}}(?:-[0-9]{{1,3}}){{3}}(?:\.[a-z0-9-]{{1,63}}){{0,5}}(?![0-9])"
 )
 _V6 = re.compile(
-    rf"{begins('0-9A-Za-z:.')}(?P<ip>[0-9A-Fa-f:]{{2,45}}+(?:\.[0-9]{{1,3}}){{0,3}})(?P<zone>%[0-9A-Za-z_.-]{{1,15}})?"
+    rf"(?=[0-9A-Fa-f]{{0,4}}:){begins('0-9A-Za-z:.')}(?P<ip>[0-9A-Fa-f:]{{2,45}}+(?:\.[0-9]{{1,3}}){{0,3}})(?P<zone>%[0-9A-Za-z_.-]{{1,15}})?"
     rf"(?P<port>\]:[0-9]{{1,5}}(?![0-9]))?(?![0-9A-Za-z:]|\.[0-9])"
 )
 _MAC = re.compile(
-    rf"{begins('0-9A-Za-z:-')}[0-9A-Fa-f]{{2}}(?P<by>[:-])(?:[0-9A-Fa-f]{{2}}(?P=by)){{4}}"
+    rf"(?=[0-9A-Fa-f]{{2}}[:-][0-9A-Fa-f]{{2}}[:-]){begins('0-9A-Za-z:-')}[0-9A-Fa-f]{{2}}(?P<by>[:-])(?:[0-9A-Fa-f]{{2}}(?P=by)){{4}}"
     r"[0-9A-Fa-f]{2}(?![0-9A-Za-z:-])"
 )
 _LOCAL_CLIENT = re.compile(
     rf"{begins('A-Za-z0-9.')}(?P<host>127\.0\.0\.1|localhost|\[::1\]|::1|0\.0\.0\.0):(?P<port>[0-9]{{1,5}})"
-    r"(?=\\?[\"']? - \\?[\"'](?:GET|POST|PUT|HEAD|DELETE|OPTIONS|PATCH|WebSocket)|\\?[\"']? - \\?[\"'])"
+    r"(?=\\{0,8}[\"']? - \\{0,8}[\"'])"
 )
 _CLIENT_PORT = re.compile(
     r"(?i)(?P<name>(?:client|peer|remote)(?:_?port)?[\"']?[ \t]{0,2}[=:][ \t]{0,2}(?:\([\"']127\.0\.0\.1[\"'], ?)?)"
@@ -50,7 +50,7 @@ _ALLOCATED = tuple(
     for each in ("2000::/3", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8", "::ffff:0:0/96", "64:ff9b::/96")
 )
 _INTERNAL = re.compile(
-    r"(?i)(?<![\w.-])[a-z0-9_](?:[a-z0-9_-]{0,62}\.){1,6}"
+    r"(?i)" + begins(r"\w.\\-") + r"[a-z0-9_](?:[a-z0-9_-]{0,62}\.){1,6}"
     r"(?:internal|local|lan|localdomain|corp|intranet|cluster|home\.arpa|private|svc)(?:\.[a-z]{2,10})?(?![\w-]|\.[\w])"
 )
 _PUBLIC = re.compile(
@@ -59,6 +59,11 @@ _PUBLIC = re.compile(
     r"|python\.org|readthedocs\.io|modelscope\.cn|arxiv\.org|w3\.org|sigstore\.dev|in-toto\.io|slsa\.dev|ietf\.org"
     r"|json-schema\.org|example\.(?:com|org|net))\Z"
 )
+# schemes whose URLs go on with a name in a registry or a bucket
+_NO_HOST = re.compile(r"(?i)(?:docker|oci|hf|s3|gs|gcs|abfss?|pkg|file|modelscope|docker-daemon)\Z")
+_ZONES = (".internal", ".local", ".lan", ".corp", ".intranet", ".cluster", ".home.arpa", ".private", ".svc")
+_DOTS = 3
+_COLONS = 5
 _NO_MACHINE = frozenset({"localhost", "local", "host", "server", "hostname", "ip", "port", "example", "none"})
 
 
@@ -66,14 +71,21 @@ def without_addresses(text: str, tally: Tally) -> str:
     """A text without addresses; the port goes with its address."""
     if "127.0.0.1:" in text or "localhost:" in text or "::1" in text or "0.0.0.0:" in text:
         text = _LOCAL_CLIENT.sub(lambda match: f"{match['host']}:{tally.take('client')}", text)
-    text = _CLIENT_PORT.sub(lambda match: match["name"] + tally.take("client"), text)
+    lowered = text.lower()
+    if "client" in lowered or "peer" in lowered or "remote" in lowered:
+        text = _CLIENT_PORT.sub(lambda match: match["name"] + tally.take("client"), text)
     if "://" in text or ":\\/\\/" in text:
         text = _URL_HOST.sub(_url_host(tally), text)
-    text = _V4.sub(_v4(tally), text)
-    if ":" in text or "-" in text:
+    if text.count(".") >= _DOTS:
+        text = _V4.sub(_v4(tally), text)
+    if text.count(":") >= _COLONS or text.count("-") >= _COLONS:
         text = _MAC.sub(_mac(tally), text)
+    if "::" in text or text.count(":") >= _COLONS:
         text = _V6.sub(_v6(tally), text)
-    text = _V4_DASHED.sub(lambda _: tally.take("address"), text)
+    if "ip-" in lowered:
+        text = _V4_DASHED.sub(lambda _: tally.take("address"), text)
+    if not any(zone in lowered for zone in _ZONES):
+        return text
     return _INTERNAL.sub(lambda match: match[0] if is_loopback_name(match[0]) else tally.take("name"), text)
 
 
@@ -149,6 +161,8 @@ def _url_host(tally: Tally) -> Callable[[re.Match[str]], str]:
     """Hosts of URLs: one word, or with a port, unless everybody knows them."""
 
     def replace(match: re.Match[str]) -> str:
+        if _NO_HOST.search(match.string[max(0, match.start() - 16) : match.start()]):
+            return match[0]
         host = match["host"].rstrip(".")
         lowered = host.lower()
         if lowered in _NO_MACHINE or is_loopback_name(host) or _PUBLIC.search(lowered) or _numeric(lowered):

@@ -5,8 +5,10 @@ import re
 from reproducer.sanitize.edges import begins
 from reproducer.sanitize.kinds import Tally
 
+_NO_COLOUR = r"(?<!\x1b\[)(?<!x1b\[)(?<!033\[)(?<!u001b\[)"
+_ALONE = begins(r"\w.!#$%&*+?^~\\-")
 _EMAIL = re.compile(
-    rf"{begins('A-Za-z0-9.!#$%&*+/=?^_~|-')}(?P<local>[\w.!#$%&*+?^~-]{{1,256}}+)(?:@|%40|\\u0040|&#64;)"
+    rf"{_NO_COLOUR}{_ALONE}(?P<local>(?:(?!%40|&#64;)[\w.!#$%&*+?^~-]){{1,256}}+)(?:@|%40|\\u0040|&#64;)"
     r"(?P<domain>(?:[\w-]{1,63}\.){1,8}[^\W\d_]{2,24})(?![\w-]*@)"
 )
 _SERVICES = frozenset({"git", "hg", "svn"})

@@ -15,7 +15,8 @@ _WINDOWS = re.compile(
     rf"(?:[Uu]sers|USERS|Documents and Settings|DOCUME~1){_S}(?:{_SPACED}|{_USER})"
 )
 _ROOT = re.compile(rf"{begins('A-Za-z0-9_.~')}(?:/|\\/|%2[Ff])root(?=/|\\|%2[Ff]|$|[\s\"'`:;,)\]}}&|<>])")
-_TILDE = re.compile(r"(?<![\w~/\\.{}-])~(?P<user>[A-Za-z_][\w.-]{0,63})(?=/)")
+_BEFORE_TILDE = r"\w~/\\.{}-"
+_TILDE = re.compile(begins(_BEFORE_TILDE) + r"~(?P<user>[A-Za-z_][\w.-]{0,63})(?=/)")
 _HINTS = ("home", "users", "documents and", "docume~1", "/u/", "root")
 
 
@@ -40,9 +41,11 @@ def without_homes(text: str, lowered: str, tally: Tally, home: str) -> str:
     return _TILDE.sub(replace, text) if "~" in text else text
 
 
-def users_in(text: str) -> set[str]:
+def users_in(text: str, lowered: str) -> set[str]:
     """The names of users whose homes a text names."""
     found: set[str] = set()
+    if "~" not in text and not any(hint in lowered for hint in _HINTS):
+        return found
     for pattern in (_WINDOWS, _UNIX, _TILDE):
         for match in pattern.finditer(text):
             groups = match.groupdict()

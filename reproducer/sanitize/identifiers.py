@@ -34,6 +34,19 @@ _FORMS = re.compile(
     rf"{begins('A-Za-z0-9_')}(?P<id>(?:{_PREFIXES})[-_](?:{_UUID}|[0-9a-fA-F]{{16,}}+|[A-Za-z0-9]{{20,}}+)"
     r"(?:-[0-9a-z]{1,16})*+)"
 )
+_LONG = re.compile(r"[A-Za-z0-9_-]{20}")
+_HINTS = (
+    "rid",
+    "req",
+    "session",
+    "trace",
+    "span",
+    "correlation",
+    "conversation",
+    "cache",
+    "response",
+    "bootstrap_room",
+)
 _NOTHING = frozenset({"none", "null", "true", "false", "", "unknown"})
 
 
@@ -70,10 +83,10 @@ def without_identifiers(text: str, lowered: str, pseudonyms: Pseudonyms, tally: 
         identifier = match["id"].rstrip(".:")
         return before + pseudonym(identifier, pseudonyms, tally) + match["id"][len(identifier) :]
 
-    if "id" in lowered or "_" in lowered or "traceparent" in lowered:
+    if any(hint in lowered for hint in _HINTS):
         text = _FIELDS.sub(replace, text)
     if "req" in lowered or "abort" in lowered or "response" in lowered or "rid" in lowered:
         text = _PHRASES.sub(replace, text)
-    if "-" in text or "_" in text:
+    if _LONG.search(text):
         text = _FORMS.sub(replace, text)
     return text

@@ -6,6 +6,7 @@ of something else (`eos_token`, `#new-token`): what nobody has listed is taken o
 
 import re
 
+from reproducer.sanitize.edges import begins
 from reproducer.sanitize.kinds import Tally, is_placeholder
 
 _KEYS = (
@@ -18,16 +19,20 @@ _CORES = (
     + _KEYS
     + r"|sessionid|auth(?![A-Za-z])|x-amz-signature|x-goog-signature"
 )
+_HINTS = ("pass", "pwd", "secret", "token", "credential", "cookie", "auth", "key", "sessionid", "x-amz-", "x-goog-")
 _QUOTE = r"(?:\\{0,4}[\"'`])"
 _SEPARATOR = r"(?:[ \t]{0,4}(?:=>|:=|=|:)[ \t]{0,8}|%3[Dd]|%3[Aa])"
 _NAMED = re.compile(rf"(?i)(?P<core>{_CORES})(?:\]|\))?{_QUOTE}?\]?{_SEPARATOR}")
 _FLAG = re.compile(
-    rf"(?i)(?<![\w-])--?[a-z0-9_-]{{0,40}}?(?P<core>{_CORES})(?:{_QUOTE},?\s{{1,4}}(?={_QUOTE})|[ \t]{{1,4}}(?![-\s]))"
+    rf"(?i){begins('A-Za-z0-9_-')}--?[a-z0-9_-]{{0,40}}?(?P<core>{_CORES})"
+    rf"(?:{_QUOTE},?\s{{1,4}}(?={_QUOTE})|[ \t]{{1,4}}(?![-\s]))"
 )
 _LOGIN = re.compile(r"(?i)(?P<core>(?:machine|login|account)\s{1,4}\S{1,200}\s{1,8}password)[ \t]{1,8}")
 _NETRC = re.compile(r"(?im)^[ \t]{0,40}(?:password|login|account)[ \t]{1,8}(?=\S{1,400}[ \t]*\r?$)")
 _LOGIN_NAME = re.compile(r"(?i)(?<!\w)machine\s{1,4}\S{1,200}\s{1,8}login[ \t]{1,8}")
-_USER_FLAG = re.compile(r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]{1,4}(?=[\"']?[^\s:\"']{1,100}:[^\s\"']{1,200})")
+_USER_FLAG = re.compile(
+    begins("A-Za-z0-9_-") + r"(?:-u|--user|--proxy-user)[ =]{1,4}(?=[\"']?[^\s:\"']{1,100}:[^\s\"']{1,200})"
+)
 _QUERY = re.compile(
     r"(?i)(?:(?<=[?&;])|(?<=%26)|(?<=%3F)|(?<=&amp;)|(?<=\\u0026))(?:sig|signature|x-amz-(?:signature|credential|security-token)"
     r"|x-goog-(?:signature|credential)|awsaccesskeyid|googleaccessid|key-pair-id|hdnea|token|code|key|auth|jwt)"
@@ -35,8 +40,11 @@ _QUERY = re.compile(
 )
 _URL = re.compile(r"(?P<scheme>:(?:\\?/){2})(?P<user>[^\s/\"'<>]{1,4096}+)")
 _LEFT = re.compile(r"[A-Za-z0-9_.\-#$@/]{0,64}\Z")
+_COLOUR = re.compile(r"\A[0-9]{0,3}m")
 _OPEN = re.compile(r"\\{0,8}[\"'`]")
-_BARE = re.compile(r"(?:\{[a-z]{1,8}\}|\\{1,8}(?![\"'`])|[^\s\"'`&,;\\]|[,;](?![\s\"']|[\w#.-]{1,64}[=:]|$))++")
+_BARE = re.compile(
+    r"(?:\{[a-z]{1,8}\}|\\{1,8}(?![\"'`nrt]|x1b|u001b|033)|[^\s\"'`&,;\\\x1b]|[,;](?![\s\"']|[\w#.-]{1,64}[=:]|$))++"
+)
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|digest|negotiate|ntlm|aws4-hmac-sha256)[ \t]{1,8}")
 _CLOSERS = ")]}>,;."
 _NUMBER = re.compile(r"[-+]?[0-9]{1,20}(?:\.[0-9]{1,20})?%?(?![A-Za-z0-9_])")
@@ -44,6 +52,7 @@ _NOTHING = frozenset(
     {"", "none", "null", "nil", "true", "false", "undefined", "unset", "redacted", "<redacted>", "hidden", "unknown"}
     | {"[redacted]", "auto", "default", "required", "optional", "missing", "str", "string", "optional[str]", "bool"}
 )
+_LISTED = re.compile(r"[,;]")
 _MASK = re.compile(r"[*x•.…]+", re.IGNORECASE)
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 # what stands before `token` where it is a word of a language model and no secret
@@ -91,10 +100,11 @@ def without_named(text: str, lowered: str, tally: Tally) -> str:
         text = _URL.sub(lambda match: _authority(match, tally), text)
     if "&" in text or "?" in text or "%3d" in lowered:
         text = _each(text, _QUERY, tally, query=True)
-    if "=" in text or ":" in text or "%3" in text:
+    if any(hint in lowered for hint in _HINTS):
         text = _each(text, _NAMED, tally)
-    if "-" in text:
-        text = _each(text, _FLAG, tally, flag=True)
+        if "-" in text:
+            text = _each(text, _FLAG, tally, flag=True)
+    if "-u" in text or "-user" in text:
         text = _each(text, _USER_FLAG, tally, query=True)
     if "login" in lowered or "password" in lowered or "account" in lowered:
         for pattern in (_LOGIN, _NETRC, _LOGIN_NAME):
@@ -132,8 +142,13 @@ def _each(text: str, pattern: re.Pattern[str], tally: Tally, *, query: bool = Fa
 
 def _left_of(text: str, end: int) -> str:
     """What of the name stands before its last word."""
-    found = _LEFT.search(text[max(0, end - 64) : end])
-    return found[0] if found else ""
+    found = _LEFT.search(text, max(0, end - 64), end)
+    if found is None:
+        return ""
+    before = text[found.start() - 1 : found.start()]
+    if before == "\\":
+        return found[0][1:]
+    return _COLOUR.sub("", found[0], count=1) if before == "[" else found[0]
 
 
 def _counts(left: str, core: str) -> bool:
@@ -185,10 +200,17 @@ def _closing(text: str, start: int, stop: int, quote: str) -> int:
 
 def _harmless(core: str, value: str) -> bool:
     plain = value.strip().strip("\\").strip("\"'").lower()
-    if plain in _NOTHING or is_placeholder(value) or _MASK.fullmatch(plain):
+    if (
+        plain in _NOTHING
+        or _LISTED.split(plain, maxsplit=1)[0] in _NOTHING
+        or is_placeholder(value)
+        or _MASK.fullmatch(plain)
+    ):
         return True
     if core.endswith("token") and _NUMBER.fullmatch(plain):
         return True
-    if core == "token" and (plain.startswith(("<", "[", "(", "/")) or plain in {"y", "n"}):
+    if core == "token" and (plain.startswith(("<", "[", "(")) or plain in {"y", "n"}):
         return True  # a special token of a model, a list, a rate
-    return core in {"pwd", "auth"} and (plain.startswith(("/", "~", ".", "{", "[")) or plain[1:3] == ":\\")
+    if core == "pwd":
+        return plain.startswith(("/", "~", ".")) or plain[1:3] == ":\\"
+    return core == "auth" and plain.startswith(("{", "["))

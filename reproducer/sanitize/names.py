@@ -9,8 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from reproducer.sanitize.addresses import is_address, is_loopback_name
+from reproducer.sanitize.edges import begins
 from reproducer.sanitize.homes import users_in
 from reproducer.sanitize.kinds import PLACEHOLDER, Tally, is_placeholder
+from reproducer.sanitize.routine import gives_no_name
 
 # names that half the machines of the world share, and that texts hold for other reasons
 COMMON = frozenset(
@@ -39,17 +41,22 @@ _OTHER_WORDS = COMMON | frozenset(
     | {"workspace", "batch", "decode", "prefill", "token", "throughput", "running", "usage", "name", "home", "text"}
     | {"address", "email", "secret", "guest", "info", "debug", "error", "warning", "http", "https", "post"}
 )
+_HINTS = ("user", "login", "logname", "owner", "uname", "host", "node", "computer", "machine", "fqdn", "slurm", "addr")
+_HINTS += ("endpoint", "peer")
+_WORDS = re.compile(r"[A-Za-z0-9-]+")
 _SHORTEST = 4
 _MOST = 2000
 _NAME = r"[A-Za-z_][\w.-]{0,252}"
 _FIELD = (
-    r"(?i)(?<![A-Za-z0-9])(?P<field>user(?:name)?|login|logname|owner|uname|hostname|host_?name|nodename|node_?name"
+    r"(?i)"
+    + begins("A-Za-z0-9")
+    + r"(?P<field>user(?:name)?|login|logname|owner|uname|hostname|host_?name|nodename|node_?name"
     r"|computer_?name|machine_?name|fqdn|host|dist_init_host|slurm_(?:job_user|submit_host|nodelist|node_?name))"
     r"\\{0,4}[\"']?[ \t]{0,2}[=:][ \t]{0,2}\\{0,4}[\"']?"
 )
 _FIELDS = re.compile(rf"{_FIELD}(?P<name>{_NAME})")
 _PROMPT = re.compile(
-    r"(?<![\w.@-])(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w-]{0,62})(?=:[~/{]|[ \t]*[#$%>] )"
+    begins("A-Za-z0-9_.@-") + r"(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w-]{0,62})(?=:[~/{]|[ \t]*[#$%>] )"
 )
 _MASTER = re.compile(
     r"(?i)(?<![A-Za-z0-9])(?P<field>dist_init_addr|master_addr|nccl_host|endpoint|peer|nodes?|--dist-init-addr)"
@@ -95,17 +102,22 @@ class Learned:
         self._told = frozenset(told)
         self._names: dict[str, None] = {}
         self._found: re.Pattern[str] | None = None
+        self._first: frozenset[str] = frozenset()
 
     def learn(self, text: str) -> None:
         """Keep the names that a text gives away."""
-        found = users_in(text)
-        for match in _FIELDS.finditer(text):
-            if not _is_call(text, match.end()):
-                found.add(match["name"])
-        for match in _MASTER.finditer(text):
-            found.add(match["name"])
-        for match in _PROMPT.finditer(text):
-            found |= {match["user"], match["host"]}
+        for line in text.split("\n"):
+            if line and not gives_no_name(line):
+                self._learn(line)
+
+    def _learn(self, text: str) -> None:
+        lowered = text.lower()
+        found = users_in(text, lowered)
+        if any(hint in lowered for hint in _HINTS):
+            found |= _named_in(text)
+        if "@" in text:
+            for match in _PROMPT.finditer(text):
+                found |= {match["user"], match["host"]}
         for name in sorted(found):
             self.add(name)
 
@@ -119,19 +131,27 @@ class Learned:
 
     def without(self, text: str, tally: Tally) -> str:
         """A text without the names that were told or learned."""
-        if self._found is None and (self._names or self._told):
-            each = sorted(self._told | set(self._names), key=lambda name: (-len(name), name))
-            self._found = re.compile(rf"(?<![A-Za-z0-9-])(?:{'|'.join(map(re.escape, each))})(?![A-Za-z0-9-])")
-        return text if self._found is None else self._found.sub(lambda _: tally.take("name"), text)
+        if not self._names and not self._told:
+            return text
+        if self._found is None:
+            names = sorted(self._told | set(self._names), key=lambda name: (-len(name), name))
+            self._found = re.compile(rf"(?<![A-Za-z0-9-])(?:{'|'.join(map(re.escape, names))})(?![A-Za-z0-9-])")
+            self._first = frozenset(_WORDS.findall(name)[0] if _WORDS.search(name) else "" for name in names)
+        if "" not in self._first and self._first.isdisjoint(_WORDS.findall(text)):
+            return text
+        return self._found.sub(lambda _: tally.take("name"), text)
 
 
 def without_names(text: str, machine: Machine, learned: Learned, tally: Tally) -> str:
     """A text without names of machines and people."""
     for pattern in machine.patterns:
         text = pattern.sub(lambda _: tally.take("name"), text)
-    text = _FIELDS.sub(lambda match: _field(match, tally), text)
-    text = _MASTER.sub(lambda match: _field(match, tally), text)
-    text = _PROMPT.sub(lambda _: f"{tally.take('name')}@{tally.take('name')}", text)
+    lowered = text.lower()
+    if any(hint in lowered for hint in _HINTS):
+        text = _FIELDS.sub(lambda match: _field(match, tally), text)
+        text = _MASTER.sub(lambda match: _field(match, tally), text)
+    if "@" in text:
+        text = _PROMPT.sub(lambda _: f"{tally.take('name')}@{tally.take('name')}", text)
     return learned.without(text, tally)
 
 
@@ -146,6 +166,12 @@ def is_name(value: str) -> bool:
     if is_placeholder(plain) or PLACEHOLDER.search(plain) or is_loopback_name(plain):
         return False
     return bool(re.fullmatch(r"[^\s/]{2,253}", plain)) and plain.lower() not in _OTHER_WORDS and not is_address(plain)
+
+
+def _named_in(text: str) -> set[str]:
+    """Names that stand in fields for names."""
+    found = {match["name"] for match in _FIELDS.finditer(text) if not _is_call(text, match.end())}
+    return found | {match["name"] for match in _MASTER.finditer(text)}
 
 
 def _field(match: re.Match[str], tally: Tally) -> str:

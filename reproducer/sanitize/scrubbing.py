@@ -10,6 +10,7 @@ from reproducer.sanitize.kinds import Tally
 from reproducer.sanitize.named import without_named
 from reproducer.sanitize.names import Learned, Machine, without_names
 from reproducer.sanitize.requests import without_texts
+from reproducer.sanitize.routine import routine
 from reproducer.sanitize.tokens import Blocks, without_tokens
 
 _ROUNDS = 16
@@ -40,12 +41,20 @@ class Scrubber:
     def clean(self, text: str) -> str:
         """The text without what must stay; sanitising it again changes nothing."""
         text = self._blocks.without_keys(text, self._tally)
+        return "\n".join([self._line(line) for line in text.split("\n")])
+
+    def _line(self, line: str) -> str:
+        if not line:
+            return line
+        done = routine(line, self._run.pseudonyms, self._tally)
+        if done is not None:
+            return done
         for _ in range(_ROUNDS):
-            cleaned = self._once(text)
-            if cleaned == text:
-                return text
-            text = cleaned
-        return text
+            cleaned = self._once(line)
+            if cleaned == line:
+                return line
+            line = cleaned
+        return line
 
     def _once(self, text: str) -> str:
         run, tally = self._run, self._tally

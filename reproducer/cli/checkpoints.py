@@ -38,7 +38,7 @@ FoldersOption = Annotated[
 RoleArgument = Annotated[str, typer.Argument(metavar="ROLE", help="The checkpoint's role, such as `target`.")]
 
 checkpoint = typer.Typer(
-    help="Model signatures (OpenSSF) of fetched checkpoints.",
+    help="Model signatures (OpenSSF) of fetched and converted checkpoints.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -125,7 +125,7 @@ def sign(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Sign a fetched checkpoint: every locked file with its digest, as OpenSSF model signing has it."""
+    """Sign a checkpoint: every locked file with its digest, as OpenSSF model signing has it."""
     from reproducer.hub.signing import sign_folder
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
@@ -150,7 +150,7 @@ def verify(
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Hold a fetched checkpoint against a model signature that its publisher ships."""
+    """Hold a checkpoint against a model signature that its publisher ships."""
     from reproducer.hub.signing import verify_folder
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
@@ -165,22 +165,32 @@ def verify(
 def _fetched(front: Front, lock_path: Path, store: Path | None, role: str) -> "tuple[Checkpoint, Path]":
     """The checkpoint of a role and the folder with exactly its files, every one of them hashed just now."""
     from reproducer.documents.opened import open_lock
-    from reproducer.hub.presenting import presented
 
     opened = open_lock(lock_path)
     found = _of_role(opened, role)
-    folder = presented(open_store(store), found, reporter=front.reporter)
+    place = open_store(store)
+    if found.made is None:
+        from reproducer.hub.presenting import presented
+
+        folder = presented(place, found, reporter=front.reporter)
+        adopted = opened.lock.adopted is not None
+        todo = "run `penny build`, which looks at what was adopted" if adopted else "run `penny fetch`"
+    else:
+        from reproducer.build.made import made_checkpoint
+
+        folder = made_checkpoint(place, found, reporter=front.reporter)
+        todo = "run `penny build`, which converts it"
     if folder is None:
-        raise DriftError(f"checkpoint {found.name} is not in the store", todo="run `penny fetch`")
+        lock = "" if lock_path == DEFAULT_LOCK else f" (--lock {lock_path})"
+        raise DriftError(f"checkpoint {found.name} is not in the store", where=str(place.root), todo=f"{todo}{lock}")
     return found, folder
 
 
 def _of_role(opened: "OpenedLock", role: str) -> "Checkpoint":
-    roles = {each.role: each for each in opened.lock.checkpoints if each.made is None}
+    roles = {each.role: each for each in opened.lock.checkpoints}
     found = next((each for name, each in roles.items() if name == role), None)
     if found is None:
-        known = ", ".join(roles) or "none"
         raise UsageError(
-            f"no checkpoint with the role {role!r} is taken as files", where=str(opened.path), todo=f"roles: {known}"
+            f"no checkpoint has the role {role!r}", where=str(opened.path), todo=f"roles: {', '.join(roles)}"
         )
     return found

@@ -79,7 +79,9 @@ def _effects(each: "Attribution") -> Table:
     for heading in ("from A to B", "effect", "95 %", "floor", ""):
         table.add_column(heading, overflow="fold", justify="left" if heading in ("from A to B", "") else "right")
     rows = [(" with ".join(effect.groups), effect.found) for effect in each.effects]
-    rows = [*rows, ("what no group explains", each.remainder), ("all of it", each.whole)]
+    if len(rows) > 1:  # one group is all of it
+        rows.append(("what no group explains", each.remainder))
+    rows.append(("all of it", each.whole))
     for name, found in rows:
         table.add_row(wrapped(name), *_row(found))
     return table

@@ -43,10 +43,11 @@ def _deltas(deltas: "tuple[Compared, ...]") -> Group:
     from reproducer.report.text import number
 
     parts: list[RenderableType] = []
-    tables: dict[str, Table] = {}
+    tables: dict[tuple[object, ...], Table] = {}
     for each in deltas:
-        if each.measure not in tables:
-            table = tables[each.measure] = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+        place = (each.measure, each.before.count, each.after.count)
+        if place not in tables:
+            table = tables[place] = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
             for heading in ("value", "A", "B", "B - A", "95 %", "floor", ""):
                 table.add_column(heading, overflow="fold", justify="left" if heading in ("value", "") else "right")
             parts += [*([Text("")] if parts else []), wrapped(_title(each), "bold"), table]
@@ -57,14 +58,14 @@ def _deltas(deltas: "tuple[Compared, ...]") -> Group:
         floor = "unknown" if found.floor is None else number(found.floor)
         told = [number(found.before), number(found.after), number(found.difference), interval, floor]
         name = f"{each.before.value} ({each.before.unit})"
-        tables[each.measure].add_row(wrapped(name), *map(wrapped, told), wrapped(_said(each)))
+        tables[place].add_row(wrapped(name), *map(wrapped, told), wrapped(_said(each)))
     return Group(*parts)
 
 
 def _title(each: "Compared") -> str:
-    n, boots = (each.before.n, each.after.n), (each.before.boots, each.after.boots)
-    told = ["unknown" if count is None else str(count) for count in boots]
-    return f"{each.measure or each.before.kind}: n {n[0]} and {n[1]}, boots {told[0]} and {told[1]}"
+    counts = [(each.before.count, each.after.count), (each.before.boots, each.after.boots)]
+    n, boots = (" and ".join("unknown" if count is None else str(count) for count in of) for of in counts)
+    return f"{each.measure or each.before.kind}: n {n}, boots {boots}"
 
 
 def _said(each: "Compared") -> str:
@@ -79,7 +80,7 @@ def _kind(found: "Comparison") -> Text:
     text = wrapped("").append(f"\n{found.kind}", style="bold")
     if found.kind == "controlled":
         factor = ", ".join(map(printable, found.factor)) or "nothing"
-        return text.append(f": {factor} differs and nothing else is known to or can", style="not bold")
+        return text.append(f": only {factor} differs, and no condition is unknown", style="not bold")
     count = sum(each.state == "unknown" for each in found.differing)
     rest = len(found.differing) - count
     factor = f" beside {', '.join(map(printable, found.factor))}" if found.factor else ""

@@ -63,7 +63,7 @@ class Compared:
             "noise_floor": found.floor,
             "conclusion": found.conclusion,
             "direction": self.direction,
-            "n": [self.before.n, self.after.n],
+            "n": [self.before.count, self.after.count],
             "boots": [self.before.boots, self.after.boots],
         }
 
@@ -185,35 +185,42 @@ def _without_locks(declared: Declared) -> LockDifferences:
 def _matched(first: Side, second: Side) -> tuple[list[tuple[Number, Number]], tuple[str, ...]]:
     """Every number of the first with its like in the second, and what has none."""
     pairs: list[tuple[Number, Number]] = []
-    alone: list[str] = []
-    refused: list[str] = []
-    taken: set[int] = set()
+    rest: list[Number] = []
+    others = list(second.numbers)
     for one in first.numbers:
-        near = [(place, two) for place, two in enumerate(second.numbers) if _near(one, two)]
-        fit = next(((place, two) for place, two in near if not why_not(one, two)), None)
-        if fit is not None:
-            pairs.append((one, fit[1]))
-            taken.add(fit[0])
-        elif near:
-            reason = f"{one.name}: {why_not(one, near[0][1])}"
-            refused.append(reason)
-            alone.append(reason)
+        fit = next((two for two in others if _near(one, two) and not why_not(one, two)), None)
+        if fit is None:
+            rest.append(one)
         else:
-            alone.append(f"{one.name}: only in A")
-    near_one = {place for one in first.numbers for place, two in enumerate(second.numbers) if _near(one, two)}
-    alone += [
-        f"{two.name}: only in B"
-        for place, two in enumerate(second.numbers)
-        if place not in taken and place not in near_one
-    ]
+            pairs.append((one, fit))
+            others.remove(fit)
+    alone: list[str] = []
+    for one in rest:
+        near = [two for two in others if _near(one, two)]
+        if near:
+            two = min(near, key=lambda each, one=one: len(why_not(one, each)))  # type: ignore[misc]
+            others.remove(two)
+            alone.append(f"{_told(one, first)}: {why_not(one, two)}")
+        else:
+            alone.append(f"{_told(one, first)}: only in A")
+    alone += [f"{_told(two, second)}: only in B" for two in others]
     if not pairs:
+        said = [each for each in alone if not each.endswith((": only in A", ": only in B"))]
         raise NotComparableError(
             "no number of one side stands against one of the other",
             where=f"{first.where} and {second.where}",
-            why="; ".join((refused or alone)[:3]) or "there is no number",
+            why="; ".join((said or alone)[:3]) or "there is no number",
             todo="measure both with the same measures and parameters",
         )
-    return pairs, tuple(dict.fromkeys(alone))
+    return pairs, tuple(alone)
+
+
+def _told(number: Number, side: Side) -> str:
+    """A number by its name, and by its parameters where its side has several of that name."""
+    if sum(each.name == number.name for each in side.numbers) == 1:
+        return number.name
+    told = ", ".join(f"{name}={shown(value)}" for name, value in sorted(number.parameters.items()))
+    return f"{number.name}[{told}]"
 
 
 def _near(one: Number, two: Number) -> bool:
@@ -288,7 +295,7 @@ def _key(number: Number) -> str:
 
 
 def _of_number(each: Compared) -> Iterator[Condition]:
-    yield from look("n", each.before.n, each.after.n)
+    yield from look("n", each.before.count, each.after.count)
     yield from look("boots", each.before.boots, each.after.boots)
 
 

@@ -84,6 +84,7 @@ def _numbers(receipt: MeasureReceipt, opened: OpenedLock | None) -> Iterator[Num
         if not collected.found[value.name]:
             continue
         summed = how(value.name, value.unit)
+        observations = collected.observations(value.name)
         yield Number(
             measure=receipt.measure,
             value=value.name,
@@ -91,9 +92,11 @@ def _numbers(receipt: MeasureReceipt, opened: OpenedLock | None) -> Iterator[Num
             unit=value.unit,
             statistic={"median": "median", "mean": "mean", "all": "smallest"}[summed],
             parameters=resolved(receipt.measure, receipt.parameters),
-            observations=collected.observations(value.name),
+            observations=observations,
             how=summed,
             bound=_bound(receipt) if value.kind == "score" else {},
+            count=observations.samples,
+            boots=len(observations.boots),
         )
 
 

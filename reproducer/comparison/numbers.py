@@ -33,6 +33,8 @@ class Number:
         bound: what a score is bound to besides (effort, harness, cases); empty of every other kind.
         defined: whether equal names mean one definition, so that other names mean another one.
         complete: whether every parameter is named, so that none is unknown.
+        count: how many samples, requests or windows it was made of; None where nobody knows.
+        boots: how many boots they came from; None where nobody knows.
     """
 
     measure: str
@@ -46,21 +48,13 @@ class Number:
     bound: Mapping[str, Scalar | None] = field(default_factory=dict)
     defined: bool = True
     complete: bool = True
+    count: int | None = None
+    boots: int | None = None
 
     @property
     def name(self) -> str:
         """What the number is called on the command line."""
         return f"{self.measure}:{self.value}" if self.measure else self.value
-
-    @property
-    def n(self) -> int:
-        """How many samples it was made of."""
-        return self.observations.samples
-
-    @property
-    def boots(self) -> int | None:
-        """How many boots they came from; None where nobody knows."""
-        return len(self.observations.boots) if self.complete and self.defined else None
 
     @property
     def better(self) -> Literal["higher", "lower"] | None:

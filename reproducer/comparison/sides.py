@@ -12,6 +12,7 @@ from reproducer.documents.imported import ImportedResult, is_imported
 from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.documents.receipts import BuildReceipt, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import read_text
+from reproducer.documents.traces import Trace, is_trace
 from reproducer.errors import NotCheckedError, UnsafeInputError, UsageError
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def read_side(path: Path, *, lock: Path | None = None, store: Path | None = None
         return _without_lock(_claim(Claim.from_data(data, where=str(path)), path), lock)
     if is_imported(data):
         return _without_lock(_imported(ImportedResult.from_data(data, where=str(path)), path), lock)
+    if is_trace(data):
+        return _without_lock(_trace(Trace.from_data(data, where=str(path)), path), lock)
     if isinstance(data, dict) and str(data.get("format", "")).startswith("penny-receipt/"):
         return _receipt(path, lock)
     told = shown(data.get("format")) if isinstance(data, dict) else "none"
@@ -104,6 +107,12 @@ def _imported(result: ImportedResult, path: Path) -> Side:
     from reproducer.comparison.stated import imported_side
 
     return imported_side(result, str(path))
+
+
+def _trace(trace: Trace, path: Path) -> Side:
+    from reproducer.comparison.traced import trace_side
+
+    return trace_side(trace, str(path))
 
 
 def _of_lock(path: Path, store: Path | None) -> Side:

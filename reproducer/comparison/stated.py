@@ -41,6 +41,7 @@ def _claimed(quantity: ClaimedQuantity) -> Number:
         how="median",
         defined=False,
         complete=False,
+        count=len(values) if several else None,
     )
 
 
@@ -79,4 +80,5 @@ def _every(result: ImportedResult) -> Iterator[Number]:
                 observations=Observations.of(("run", [value]) for value in values),
                 how="mean" if each.statistic == "mean" else "median",
                 complete=False,
+                count=len(values) if of_requests else None,
             )

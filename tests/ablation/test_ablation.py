@@ -36,6 +36,7 @@ def edited(lock: Lock, *edits: tuple[tuple[str, ...], Any]) -> Lock:
 
 
 THREADS = (("launch", "environment", "OMP_NUM_THREADS"), "1")
+DEADLINE = (("launch", "readiness", "deadline_s"), 299)
 RUNNING = (
     (("launch", "arguments", "max-running-requests"), 4),
     (("launch", "effective", "max_running_requests"), 4),
@@ -75,8 +76,11 @@ def test_groups(here: OpenedLock) -> None:
 
 def test_what_is_measured_stays(here: OpenedLock) -> None:
     """Another suite, another name and what changes no number are held as in A, and said."""
-    found = between(here.lock, edited(here.lock, THREADS, (("name",), "other"), (("qualification", "boots"), 3)))
-    assert found.held == ("name", "qualification")
+    found = between(
+        here.lock, edited(here.lock, THREADS, (("name",), "other"), (("qualification", "boots"), 3), DEADLINE)
+    )
+    assert found.held == ("name", "qualification", "launch.readiness")
+    assert [each.name for each in found.groups] == ["environment variables"]
     assert Lock.from_data(found.mixed((True,)), where="it").qualification == here.lock.qualification
 
 

@@ -324,7 +324,7 @@ def test_two_claims() -> None:
     assert {each.difference.conclusion for each in found.deltas} == {"no difference shown"}
     assert named(found)["decode_1x prompt_tokens"] == "unknown"
     assert named(found)["power_limit_w"] == "differs"
-    assert all(each.content()["boots"] == [None, None] for each in found.deltas)
+    assert all(each.content()["boots"] == each.content()["n"] == [None, None] for each in found.deltas)
 
 
 def test_a_claim_is_no_receipt(tmp_path: Path) -> None:

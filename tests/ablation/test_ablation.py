@@ -20,7 +20,7 @@ from reproducer.errors import ConfigurationError, NotCheckedError, Outcome, Usag
 from reproducer.progress import Silent
 from reproducer.qualify.interleaved import Arm, qualify_in_turn
 from reproducer.store import Store
-from tests.end_to_end.newcomer import ROOT, copy_of_repository
+from tests.end_to_end.newcomer import ROOT, Penny, copy_of_repository
 from tests.qualify.servers import Boots, build_receipt
 
 
@@ -103,6 +103,21 @@ def test_locks_of_a_plan(here: OpenedLock, tmp_path: Path) -> None:
     assert planned(here, second, tmp_path).content() == plan.content()
     with pytest.raises(UsageError, match="another plan lies here"):
         planned(here, second, tmp_path, design="one-at-a-time")
+
+
+def test_from_the_command_line(here: OpenedLock, tmp_path: Path) -> None:
+    """A plan is printed as JSON and written; two engines end with 96 and one clear line."""
+    second = beside(here, edited(here.lock, THREADS, *RUNNING))
+    penny = Penny(here.folder, tmp_path / "store", tmp_path / "keys")
+    ended = penny("ablate", str(here.path), str(second.path), "-o", str(tmp_path / "plan"), "--json")
+    assert (ended.code, ended.err) == (0, "")
+    data = json.loads(ended.out)
+    assert [each["name"] for each in data["locks"]] == ["A", "01", "02", "B"]
+    assert open_lock(Path(data["locks"][1]["lock"])).digest == data["locks"][1]["digest"]
+    assert (data["run_seconds_each"], data["locks"][0]["build_seconds"]) == (None, None)
+    ended = penny("ablate", str(here.path), "vllm.penny.lock.toml")
+    assert ended.code == 96
+    assert "no lock lies between" in ended.err
 
 
 def test_a_lock_that_is_none(here: OpenedLock, tmp_path: Path) -> None:

@@ -38,11 +38,14 @@ def test_requests_by_context_and_overlap(tmp_path: Path) -> None:
     }
     alone = rates["alone", "median of requests"]
     assert (alone.difference.before, alone.difference.after) == (55, 500)
+    assert alone.before.observations.values == (50, 60)
     assert alone.content()["n"] == [2, 1]
     assert alone.content()["boots"] == [None, None]
     assert rates["completed", "token-weighted"].difference.before == 40
     assert ("overlapping", "median of requests") not in rates
     assert any("requests='overlapping'" in each and each.endswith("only in A") for each in found.not_compared)
+    back = compare_sides(second, first)
+    assert any("requests='overlapping'" in each and each.endswith("only in B") for each in back.not_compared)
     assert {each.difference.conclusion for each in found.deltas} == {"no difference shown"}
     assert found.kind == "directional"
     assert {"host and GPUs", "what the requests asked for"} <= {each.name for each in found.differing}

@@ -6,7 +6,7 @@ from statistics import median, quantiles
 
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.report.blocks import Block, Figure, Prose, Section, Table
-from reproducer.report.figures.clouds import Cloud, Plot, clouds
+from reproducer.report.figures.clouds import Cloud, Mark, Plot, clouds
 from reproducer.report.figures.shares import MOST, Steps, shares
 from reproducer.report.figures.strips import Panel, Strip, strips
 from reproducer.report.observed import Observed, gaps, observed
@@ -130,18 +130,15 @@ def _points(subject: Subject, names: frozenset[str]) -> Iterator[tuple[str, floa
 def context(subject: Subject) -> Section | None:
     """Decode rates over the length of the prompt; requests that overlap are shown apart from those that ran alone."""
     found = list(_points(subject, _RATES))
-    alone = [(size, value) for _, size, each in found if each.derived.name in _ALONE for value in each.derived.values]
-    beside = [
-        (size, value) for _, size, each in found if each.derived.name not in _ALONE for value in each.derived.values
-    ]
+    alone = [each for each in found if each[2].derived.name in _ALONE]
+    beside = [each for each in found if each[2].derived.name not in _ALONE]
     sorts = (
-        Cloud("one request at a time", tuple(alone), "first", _medians(alone)),
-        Cloud("overlapping requests", tuple(beside), "second"),
+        *_sorts(alone, "one request at a time", ("first", "fourth"), joined=True),
+        *_sorts(beside, "overlapping requests", ("second", "third"), joined=False),
     )
-    shown = tuple(each for each in sorts if each.points)
-    if not shown:
+    if not sorts:
         return None
-    drawn = partial(clouds, "context", (Plot("Decode", "tokens of the prompt, logarithmic", "tok/s", shown),))
+    drawn = partial(clouds, "context", (Plot("Decode", "tokens of the prompt, logarithmic", "tok/s", sorts),))
     rows = tuple(
         (
             name,
@@ -165,6 +162,19 @@ def context(subject: Subject) -> Section | None:
     return Section("context", "Decode against context", (Prose(lead), figure), "receipt")
 
 
+def _sorts(
+    found: list[tuple[str, float, Observed]], told: str, marks: tuple[Mark, ...], *, joined: bool
+) -> tuple[Cloud, ...]:
+    """A sort of points for each measure: no line joins what two measures gave."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for name, size, each in found:
+        points.setdefault(name.partition("[")[0], []).extend((size, value) for value in each.derived.values)
+    return tuple(
+        Cloud(f"{short(name)}: {told}", tuple(of), marks[index % len(marks)], _medians(of) if joined else ())
+        for index, (name, of) in enumerate(points.items())
+    )
+
+
 def _medians(points: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """The median at each size; no line where there is one size."""
     sizes = sorted({size for size, _ in points})
@@ -181,10 +191,10 @@ def prefill(subject: Subject) -> Section | None:
         return None
     plots = []
     for value, title, unit in (("prefill_rate", "Prefill", "tok/s"), ("ttft_s", "Time to first token", "s")):
-        points = [(size, each) for _, size, of in found if of.derived.name == value for each in of.derived.values]
-        if points:
-            cloud = Cloud("cold prompts", tuple(points), "first", _medians(points))
-            plots.append(Plot(title, "tokens of the prompt, logarithmic", unit, (cloud,)))
+        of_value = [each for each in found if each[2].derived.name == value]
+        if of_value:
+            sorts = _sorts(of_value, "cold prompts", ("first", "fourth"), joined=True)
+            plots.append(Plot(title, "tokens of the prompt, logarithmic", unit, sorts))
     ladder = len({size for _, size, _ in found}) > 1
     drawn = partial(clouds, "prefill", tuple(plots)) if ladder else partial(strips, "prefill", _rung(found))
     rows = tuple(

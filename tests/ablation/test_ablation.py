@@ -115,7 +115,7 @@ def test_from_the_command_line(here: OpenedLock, tmp_path: Path) -> None:
     assert [each["name"] for each in data["locks"]] == ["A", "01", "02", "B"]
     assert open_lock(Path(data["locks"][1]["lock"])).digest == data["locks"][1]["digest"]
     assert (data["run_seconds_each"], data["locks"][0]["build_seconds"]) == (None, None)
-    ended = penny("ablate", str(here.path), "vllm.penny.lock.toml")
+    ended = penny("ablate", str(here.path), str(ROOT / "vllm.penny.lock.toml"))
     assert ended.code == 96
     assert "no lock lies between" in ended.err
 

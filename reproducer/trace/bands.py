@@ -24,15 +24,19 @@ class Edges:
 
 
 class Bands:
-    """Bands side by side, without gaps, from 0 to no end."""
+    """Bands side by side, without gaps, from 0 to no end.
+
+    Attributes:
+        lows: where each begins.
+    """
 
     def __init__(self, edges: Sequence[Edges]) -> None:
         self.edges = tuple(edges)
-        self._lows = [each.low for each in edges]
+        self.lows = [each.low for each in edges]
 
     def index(self, tokens: int) -> int:
         """The place of the band that holds so many tokens."""
-        return bisect_right(self._lows, tokens) - 1
+        return bisect_right(self.lows, tokens) - 1
 
 
 def parse_bands(text: str) -> Bands:

@@ -2,7 +2,7 @@
 
 from array import array
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from reproducer.documents.traces import ClockKind
 
@@ -12,8 +12,7 @@ _SAME_CLOCK = 5_000_000
 _HEALTH = b"HEALTH_CHECK"
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """One report of a completed request; times in microseconds, what it does not say is UNKNOWN.
 
     Attributes:
@@ -39,8 +38,7 @@ class Report:
     overlapping: int = UNKNOWN
 
 
-@dataclass(frozen=True)
-class Finish:
+class Finish(NamedTuple):
     """What the server's request logger says of a finished request; times in microseconds since 1970."""
 
     rid: bytes
@@ -102,9 +100,10 @@ class Collected:
         if report.rid:
             name = hash(report.rid)
             same = hash((name, report.entered, report.forward, report.output_tokens, report.mode))
-            if same in self._seen:
-                return False
+            known = len(self._seen)
             self._seen.add(same)
+            if len(self._seen) == known:
+                return False
         if report.mode == "prefill":
             self.prefill_halves += 1
             return True
@@ -150,15 +149,16 @@ class Collected:
 
     def _append(self, report: Report) -> None:
         self.clock.append(self._clock(report))
-        self.entered.append(report.entered)
-        self.queue.append(report.queue)
-        self.prefill.append(report.prefill)
-        self.post_prefill.append(report.forward if report.mode == "decode" else report.post_prefill)
-        self.forward.append(report.forward)
-        self.input_tokens.append(report.input_tokens)
-        self.cached_tokens.append(report.cached_tokens)
-        self.output_tokens.append(report.output_tokens)
-        self.stated.append(report.overlapping)
+        _, prompt, output, cached, mode, _, _, entered, queue, prefill, post_prefill, forward, _, stated = report
+        self.entered.append(entered)
+        self.queue.append(queue)
+        self.prefill.append(prefill)
+        self.post_prefill.append(forward if mode == "decode" else post_prefill)
+        self.forward.append(forward)
+        self.input_tokens.append(prompt)
+        self.cached_tokens.append(cached)
+        self.output_tokens.append(output)
+        self.stated.append(stated)
 
     def _complete(self, index: int, finish: Finish) -> None:
         """Fill what the report of a request does not say."""
@@ -181,7 +181,7 @@ class Collected:
             offset = report.stamp - ended
         for index in range(len(self.clocks) - 1, -1, -1):
             clock = self.clocks[index]
-            if clock.kind == report.clock and abs(clock.offset - offset) <= _SAME_CLOCK:
+            if clock.kind == report.clock and -_SAME_CLOCK <= clock.offset - offset <= _SAME_CLOCK:
                 clock.offset = offset
                 clock.resolution = max(clock.resolution, report.resolution)
                 return index

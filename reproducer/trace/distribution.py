@@ -5,6 +5,8 @@ more different ones came than may be kept, each falls into a range so narrow tha
 """
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reproducer.documents.traces import Distribution
@@ -32,34 +34,33 @@ class Spectrum:
 
     budget: Budget
     parts: int = HUNDREDTHS
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: Counter[int] = field(default_factory=Counter)
     lowest: int = 0
     highest: int = 0
     number: int = 0
     exact: bool = True
 
-    def add(self, value: int) -> None:
-        """Count one value."""
-        if not self.number or value < self.lowest:
-            self.lowest = value
-        self.highest = max(self.highest, value)
-        self.number += 1
-        key = value if self.exact else _range(value)
-        counts = self.counts
-        if key in counts:
-            counts[key] += 1
+    def add(self, values: Sequence[int]) -> None:
+        """Count values."""
+        if not values:
             return
-        counts[key] = 1
-        if self.exact:
-            self.budget.left -= 1
-            if self.budget.left < 0:
-                self._widen()
+        low = min(values)
+        self.lowest = min(self.lowest, low) if self.number else low
+        self.highest = max(self.highest, *values)
+        self.number += len(values)
+        if not self.exact:
+            self.counts.update(map(_range, values))
+            return
+        before = len(self.counts)
+        self.counts.update(values)
+        self.budget.left -= len(self.counts) - before
+        if self.budget.left < 0:
+            self._widen()
 
     def _widen(self) -> None:
-        kept: dict[int, int] = {}
+        kept: Counter[int] = Counter()
         for value, count in self.counts.items():
-            key = _range(value)
-            kept[key] = kept.get(key, 0) + count
+            kept[_range(value)] += count
         self.budget.left += len(self.counts)
         self.counts, self.exact = kept, False
 

@@ -21,18 +21,22 @@ _GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True)
 class Piece:
-    """Whole lines, without their line feeds.
+    """Whole lines, each with its line feed, or one line that is none.
 
     Attributes:
         first: the number of the first line, from 1.
-        long: numbers of lines that were longer than may be; what stands in their place is how they begin.
-        cut: whether the last line is the file's and no line feed ends it.
+        long: whether it is one line that was longer than may be, and this is how it begins.
+        cut: whether it is one line, the file's last, that no line feed ends.
     """
 
-    lines: list[bytes]
+    text: bytes
     first: int
-    long: frozenset[int] = frozenset()
+    long: bool = False
     cut: bool = False
+
+    def lines(self) -> list[bytes]:
+        """The lines without their line feeds."""
+        return [self.text] if self.long or self.cut else self.text.split(b"\n")[:-1]
 
 
 class LogFile:
@@ -82,34 +86,29 @@ class LogFile:
     def _cut_into_lines(self) -> Iterator[Piece]:
         rest = b""
         dropping = False
-        for data in self._unpacked():
-            lines = data.split(b"\n")
+        for read in self._unpacked():
+            data = read
             if dropping:
-                if len(lines) == 1:
+                end = data.find(b"\n") + 1
+                if not end:
                     continue
-                lines = lines[1:]
-                dropping = False
-                rest = b""
+                data, dropping = data[end:], False
+            end = data.rfind(b"\n") + 1
+            if end:
+                text, rest = rest + data[:end], data[end:]
+                yield self._piece(text, text.count(b"\n"))
             else:
-                lines[0] = rest + lines[0]
-            rest = lines.pop()
-            long: frozenset[int] = frozenset()
-            if max(map(len, lines), default=0) > LONGEST_LINE:
-                long = frozenset(self.lines + at for at, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
-                lines = [line[:_KEPT] if len(line) > LONGEST_LINE else line for line in lines]
+                rest += data
             if len(rest) > LONGEST_LINE:
-                lines.append(rest[:_KEPT])
-                long |= {self.lines + len(lines)}
-                dropping, rest = True, b""
-            if lines:
-                yield self._piece(lines, long)
+                yield self._piece(rest[:_KEPT], 1, long=True)
+                rest, dropping = b"", True
         if rest:
-            yield self._piece([rest], frozenset(), cut=True)
+            yield self._piece(rest, 1, cut=True)
 
-    def _piece(self, lines: list[bytes], long: frozenset[int], *, cut: bool = False) -> Piece:
+    def _piece(self, text: bytes, count: int, *, long: bool = False, cut: bool = False) -> Piece:
         first = self.lines + 1
-        self.lines += len(lines)
-        return Piece(lines, first, long, cut)
+        self.lines += count
+        return Piece(text, first, long, cut)
 
     def _unpacked(self) -> Iterator[bytes]:
         """The bytes of the text; a packed file that is damaged or too large ends early, with its fault."""

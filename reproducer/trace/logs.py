@@ -7,6 +7,7 @@ the log holds the words of a report at all: lines behind another program's prefi
 import json
 import re
 from dataclasses import dataclass
+from itertools import accumulate
 
 from reproducer.documents.traces import DamageKind
 from reproducer.trace import sglang, vllm
@@ -14,19 +15,18 @@ from reproducer.trace.collected import Collected
 from reproducer.trace.damage import Tally
 from reproducer.trace.lines import Piece
 from reproducer.trace.sglang import UnreadableError
-from reproducer.trace.telemetry import Prefilling, Telemetry
+from reproducer.trace.telemetry import Prefilling, Telemetry, Windows
 
-_STAMP = rb"\[([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{3})?(?: [A-Z_]{2,10}[0-9]{1,6}){0,8}\] "
 _WORDS = rb"(?:Decode batch|Prefill batch|Req ?Time ?Stats\(|Finish: obj=)"
-_START = re.compile(_STAMP + rb"(?=" + _WORDS + rb")")
-_STAMPED = re.compile(_STAMP)
+_START = re.compile(sglang.STAMP + rb"(?=" + _WORDS + rb")")
+_STAMPED = re.compile(sglang.STAMP)
 _PREFIX = re.compile(rb"[^\[\]'\"=(\x00]{0,160}(?:\[[0-9]{1,10}\]: )?")
 _VLLM = re.compile(
     rb"(?:[^\[\]'\"=(\x00]{0,160}(?:\[[0-9]{1,10}\]: )?)?(?:\([A-Za-z0-9_ .:=-]{1,80}\) )?"
     rb"(?:INFO )?([0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) (?:\[[^\]]{1,80}\]|[a-z_]{1,40}\.py:[0-9]{1,6}\]) "
 )
 _AVERAGE = re.compile(rb"(?:[^:]{1,40}: )?Avg prompt throughput: ")
-_INSIDE = re.compile(_STAMP + _WORDS)
+_INSIDE = re.compile(sglang.STAMP + _WORDS)
 _BARE = re.compile(_WORDS)
 _ANSI = re.compile(rb"\x1b\[[0-9;]{0,16}m")
 _MARKS = (b"Decode batch,", b"Prefill batch,", b"TimeStats(rid=", b"Time Stats(rid=", b"Finish: obj=", b" throughput: ")
@@ -59,46 +59,52 @@ class LogReader:
     sglang: int = 0
     vllm: int = 0
     _last: bytes = b""
+    _last_window: bytes = b""
     _second: tuple[bytes, int] = (b"", 0)
-    _window: tuple[int, int, int] | None = None
+    _window: tuple[int, int] | None = None
 
     def read(self, piece: Piece) -> None:
-        """Read whole lines."""
+        """Read whole lines: the telemetry of decoding out of all of them at once, the rest line by line."""
+        text = piece.text if piece.long or piece.cut else self._decodes(piece)
         others: list[tuple[int, bytes]] = []
-        start, decode = _START.match, sglang.DECODE.fullmatch
-        window, source, last = self.telemetry.add, self.source, self._last
-        windows = 0
-        usual = not piece.long and not piece.cut
-        for number, line in enumerate(piece.lines, piece.first):
+        start = _START.match
+        for number, line in enumerate(Piece(text, piece.first, piece.long, piece.cut).lines(), piece.first):
+            if not line:
+                continue
             begun = start(line)
             if begun is None:
                 others.append((number, line))
-                continue
-            at = begun.end()
-            if line[at] == _D and usual and (found := decode(line, at)) is not None:
-                stamp = begun[1]
-                if stamp < last:
-                    self._check_back(stamp, last, number, line)
-                last = stamp
-                window(sglang.window(found), (source, number), stamp)
-                windows += 1
-                continue
-            self._last = last
-            self._stamped(number, line, begun[1], at, piece)
-            last = self._last
-        self.windows += windows
-        self.sglang += windows
-        self._last = last
+            else:
+                self._stamped(number, line, begun[1], begun.end(), piece)
         if others:
             self._look_again(others, piece)
 
+    def _decodes(self, piece: Piece) -> bytes:
+        """Take the telemetry of decoding out of whole lines; in what is left, its lines are empty."""
+        parts = sglang.DECODES.split(piece.text)
+        if len(parts) == 1:
+            return piece.text
+        texts, stamps = parts[:: sglang.GROUPS], parts[1 :: sglang.GROUPS]
+        if stamps[0] < self._last_window or stamps != sorted(stamps):
+            return piece.text  # a clock that was set back: line by line, so that each such line is shown
+        windows = sglang.windows([parts[group :: sglang.GROUPS] for group in range(2, sglang.GROUPS)])
+        before: list[int] = []
+
+        def number(at: int) -> int:
+            if not before:
+                before.extend(accumulate(text.count(b"\n") for text in texts))
+            return piece.first + before[at]
+
+        self.telemetry.add(windows, self.source, number, stamps)
+        self._last_window = stamps[-1]
+        self.windows += len(stamps)
+        self.sglang += len(stamps)
+        return b"".join(texts)
+
     def _stamped(self, number: int, line: bytes, stamp: bytes, at: int, piece: Piece) -> None:
         """A report behind SGLang's stamp."""
-        if number in piece.long:
-            self._damage("too long", number, line)
-            return
-        if piece.cut:
-            self._damage("truncated", number, line)
+        if piece.long or piece.cut:
+            self._damage("too long" if piece.long else "truncated", number, line)
             return
         if line.endswith(b"\r"):
             line = line[:-1]
@@ -108,9 +114,13 @@ class LogReader:
             self._damage(_kind(line, at, error.kind), number, line)
             return
         self.sglang += 1
-        if stamp < self._last:
-            self._check_back(stamp, self._last, number, line)
-        self._last = stamp
+        last = self._last_window if line[at] == _D else self._last
+        if stamp < last:
+            self._check_back(stamp, last, number, line)
+        if line[at] == _D:
+            self._last_window = stamp
+        else:
+            self._last = stamp
 
     def _report(self, number: int, line: bytes, stamp: bytes, at: int) -> None:
         """Take one report.
@@ -120,24 +130,28 @@ class LogReader:
         """
         letter = line[at]
         if letter == _R:
-            found = sglang.REQUEST.fullmatch(line, at)
-            if found is None:
+            if (found := sglang.USUAL.fullmatch(line, at)) is not None:
+                request = sglang.usual_request(found, self._microseconds(stamp))
+            elif (found := sglang.REQUEST.fullmatch(line, at)) is not None:
+                request = sglang.request(found, self._microseconds(stamp))
+            else:
                 raise UnreadableError
-            if not self.collected.add(sglang.request(found, self._microseconds(stamp))):
+            if not self.collected.add(request):
                 self.tally.add("repeated", self.source, number, line)
             self.requests += 1
         elif letter == _D:
             found = sglang.DECODE.fullmatch(line, at)
             if found is None:
                 raise UnreadableError
-            self.telemetry.add(sglang.window(found), (self.source, number), stamp)
+            window = sglang.windows([(group,) for group in found.groups()])
+            self.telemetry.add(window, self.source, lambda _: number, (stamp,))
             self.windows += 1
         elif letter == _P:
             found = sglang.PREFILL.fullmatch(line, at)
             if found is None:
                 raise UnreadableError
-            computed, cached, rate, rate_ = found.groups()
-            self.prefilling.add(int(computed), int(cached), -1 if rate is None else int(rate + rate_))
+            computed, cached, rate = found.groups()
+            self.prefilling.add(int(computed), int(cached), -1 if rate is None else int(rate.replace(b".", b"")))
             self.prefills += 1
         else:
             self.collected.finish(sglang.finish_text(line))
@@ -179,7 +193,7 @@ class LogReader:
         """A line of something else that holds the words: it quotes a text, or two lines ran together."""
         stamped = _STAMPED.match(text)
         if _INSIDE.search(text, stamped.end() if stamped is not None else 0) is not None:
-            kind: DamageKind = "too long" if number in piece.long else "interleaved"
+            kind: DamageKind = "too long" if piece.long else "interleaved"
             self._damage(kind, number, text)
         elif stamped is None and _BARE.match(text) is not None:
             self._damage("truncated" if piece.cut else "malformed", number, text)
@@ -187,8 +201,8 @@ class LogReader:
     def _json(self, number: int, text: bytes, piece: Piece) -> None:
         if b'"request.finished"' not in text:
             return
-        if number in piece.long or piece.cut:
-            self._damage("too long" if number in piece.long else "truncated", number, text)
+        if piece.long or piece.cut:
+            self._damage("too long" if piece.long else "truncated", number, text)
             return
         try:
             finish = sglang.finish_json(text)
@@ -204,7 +218,7 @@ class LogReader:
         accepted = text.startswith(b"SpecDecoding metrics: ", at)
         if not accepted and _AVERAGE.match(text, at) is None:
             return
-        if piece.cut or number in piece.long:
+        if piece.cut or piece.long:
             self._damage("truncated" if piece.cut else "too long", number, text)
             return
         if accepted:
@@ -215,10 +229,10 @@ class LogReader:
             self._damage(_kind(text, at, "malformed"), number, text)
             return
         prompt, prompt_, rate, rate_, running, waiting = found.groups()
-        place = (self.source, number)
-        self.telemetry.add((int(rate + rate_) * 10, int(running), int(waiting), -1, -1, -1), place, stamp)
+        window = Windows([int(rate + rate_) * 10], [int(running)], [int(waiting)], [-1], [-1], [-1])
+        self.telemetry.add(window, self.source, lambda _: number, (stamp,))
         self.telemetry.prompt(int(prompt + prompt_) * 10)
-        self._window = (*place, int(running))
+        self._window = number, int(running)
         self.windows += 1
         self.vllm += 1
 
@@ -229,8 +243,8 @@ class LogReader:
             self._damage(_kind(text, at, "malformed"), number, text)
             return
         length, length_, share, share_ = found.groups()
-        source, line, running = self._window
-        self.telemetry.accept((source, line), int(length + length_), int(share + share_) * 10, running)
+        line, running = self._window
+        self.telemetry.accept(self.source, line, running, int(length + length_), int(share + share_) * 10)
         self._window = None
         self.windows += 1
         self.vllm += 1

@@ -45,15 +45,15 @@ class MetricsReader:
 
     def read(self, piece: Piece) -> None:
         """Read whole lines; one that no line feed ends may be cut, and gives no number."""
-        for number, raw in enumerate(piece.lines, piece.first):
+        for number, raw in enumerate(piece.lines(), piece.first):
             line = raw.strip()
             if piece.cut and line and not line.startswith(b"#"):
                 self._damage("truncated", number, line)
             elif not line or line.startswith(b"#"):
                 self._comment(line)
                 self.read_lines += 1
-            elif number in piece.long or (sample := _SAMPLE.fullmatch(line)) is None:
-                self._damage("too long" if number in piece.long else "malformed", number, line)
+            elif piece.long or (sample := _SAMPLE.fullmatch(line)) is None:
+                self._damage("too long" if piece.long else "malformed", number, line)
             elif self._sample(sample[1], float(sample[3])):
                 self.read_lines += 1
             else:

@@ -6,25 +6,30 @@ its line, right after the stamp, and must match to the line's end.
 
 import json
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from reproducer.trace.collected import UNKNOWN, Finish, Mode, Report
-from reproducer.trace.telemetry import Values
+from reproducer.trace.telemetry import Windows
 
-_ITEM = rb"[#A-Za-z][^\[\],:]{0,48}: [^\[\],:]{1,24}"
-DECODE = re.compile(
-    rb"Decode batch(?: \[[0-9]{1,18}\])?, #running-req: ([0-9]{1,9}), "
-    rb"(?:(?:#(?:full )?token: ([0-9]{1,15}), )?(?:(?!accept len)" + _ITEM + rb", ){0,10}?)"
-    rb"(?:accept len: ([0-9]{1,6})\.([0-9]{2}), accept rate: ([0-9]{1,6})\.([0-9]{2}), )?"
-    rb"(?:(?!gen )" + _ITEM + rb", ){0,16}?"
-    rb"gen throughput \(token/s\): ([0-9]{1,12})\.([0-9]{2})(?:, #queue-req: ([0-9]{1,9}))?"
-    rb"(?:, " + _ITEM + rb"){0,10},? ?"
+STAMP = rb"\[([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{3})?(?: [A-Z_]{2,10}[0-9]{1,6}){0,8}\] "
+_ITEM = rb"[^\[\],:\n]{1,49}+: [^\[\],:\n]{1,24}+"
+_DECODE = (
+    rb"Decode batch(?: \[[0-9]{1,18}\])?, #running-req: ([0-9]{1,9})(?:, #(?:full )?token: ([0-9]{1,15}))?"
+    rb"(?:, (?!accept len|gen )" + _ITEM + rb"){0,10}+"
+    rb"(?:, accept len: ([0-9]{1,6}\.[0-9]{2}), accept rate: ([0-9]{1,6}\.[0-9]{2}))?"
+    rb"(?:, (?!accept len|gen )" + _ITEM + rb"){0,16}+"
+    rb", gen throughput \(token/s\): ([0-9]{1,12}\.[0-9]{2})(?:, #queue-req: ([0-9]{1,9}))?"
+    rb"(?:, " + _ITEM + rb"){0,10}+(?:, )?"
 )
+DECODE = re.compile(_DECODE)
+DECODES = re.compile(rb"^" + STAMP + _DECODE + rb"$", re.MULTILINE)
+GROUPS = DECODES.groups + 1
 PREFILL = re.compile(
     rb"Prefill batch(?: \[[0-9]{1,18}\])?, #new-seq: [0-9]{1,9}, #new-token: ([0-9]{1,12}), "
-    rb"#cached-token: ([0-9]{1,12}), (?:(?!input )" + _ITEM + rb",? ?){0,16}?"
-    rb"(?:input throughput \(token/s\): ([0-9]{1,12})\.([0-9]{2})(?:, " + _ITEM + rb"){0,10},? ?)?"
+    rb"#cached-token: ([0-9]{1,12})(?:, (?!input )" + _ITEM + rb"){0,16}+"
+    rb"(?:, input throughput \(token/s\): ([0-9]{1,12}\.[0-9]{2})(?:, " + _ITEM + rb"){0,10}+)?(?:, )?"
 )
 REQUEST = re.compile(
     rb"Req ?Time ?Stats\(rid=(.{1,1024}), (?:bootstrap_room=-?[0-9]{1,20}, )?"
@@ -35,6 +40,14 @@ REQUEST = re.compile(
 _PARTS = re.compile(
     rb"(?:(?P<name>[a-z_#]{1,40})(?:=(?P<value>-?[0-9]{1,15}\.[0-9]{1,6}|[0-9]{1,9})(?P<unit> ?[A-Za-z]{1,2}(?:/s)?)?"
     rb"|\((?P<inner>-?[0-9]{1,15}\.[0-9]{1,6})ms\)(?: = [a-z_() 0-9.+m-]{1,200}?)?)(?:[,;] |$))"
+)
+USUAL = re.compile(
+    rb"Req ?Time ?Stats\(rid=(.{1,1024}), input[ _]len=([0-9]{1,12})(?:, cached_input_len=([0-9]{1,12}))?, "
+    rb"output[ _]len=([0-9]{1,12})(?:, attempts=[0-9]{1,9})?, type=unified\): "
+    rb"queue_duration=([0-9]{1,12}\.[0-9]{2})ms, (?:initial_prefill_elapsed=([0-9]{1,12}\.[0-9]{2})ms, "
+    rb"post_prefill_elapsed=([0-9]{1,12}\.[0-9]{2})ms, )?forward_duration=([0-9]{1,12}\.[0-9]{2})ms, "
+    rb"(entry_time|start_time)=([0-9]{1,10}\.[0-9]{3})",
+    re.DOTALL,
 )
 _MILLISECOND = 1_000
 _SECOND = 1_000_000
@@ -56,16 +69,48 @@ class UnreadableError(ValueError):
         self.kind = kind
 
 
-def window(match: "re.Match[bytes]") -> Values:
-    """The telemetry window that a decode line reports."""
-    running, tokens, length, length_, share, share_, rate, rate_, queued = match.groups()
-    return (
-        int(rate + rate_),
-        int(running),
-        -1 if queued is None else int(queued),
-        -1 if tokens is None else int(tokens),
-        -1 if length is None else int(length + length_),
-        -1 if share is None else int(share + share_) * 100,
+def windows(columns: Sequence[Sequence[bytes | None]]) -> Windows:
+    """The telemetry windows of many decode lines, by the groups of `DECODE`, a column each."""
+    running, tokens, length, share, rate, queued = map(_whole, columns)
+    return Windows(rate, running, queued, tokens, length, [each * 100 if each >= 0 else each for each in share])
+
+
+def _whole(column: Sequence[bytes | None]) -> list[int]:
+    """Numbers without their points; UNKNOWN where there is none."""
+    told = [each for each in column if each is not None]
+    numbers = list(map(int, b" ".join(told).replace(b".", b"").split()))
+    if len(told) == len(column):
+        return numbers
+    following = iter(numbers)
+    return [UNKNOWN if each is None else next(following) for each in column]
+
+
+def usual_request(match: "re.Match[bytes]", stamp: int) -> Report:
+    """The request that a line of time statistics reports in the usual form, which takes a third of the time.
+
+    Raises:
+        UnreadableError: its numbers contradict each other.
+    """
+    rid, prompt, cached, output, queue, prefill, rest, forward, clock, entered = match.groups()
+    tokens, held = int(prompt), UNKNOWN if cached is None else int(cached)
+    whole = int(forward.replace(b".", b"")) * 10
+    post_prefill = UNKNOWN if rest is None else int(rest.replace(b".", b"")) * 10
+    if held > tokens or post_prefill > whole + _MILLISECOND:
+        raise UnreadableError("contradictory")
+    return Report(
+        rid,
+        tokens,
+        int(output),
+        held,
+        "unified",
+        "wall clock" if clock == b"entry_time" else "process clock",
+        _MILLISECOND,
+        int(entered.replace(b".", b"")) * 1_000,
+        int(queue.replace(b".", b"")) * 10,
+        UNKNOWN if prefill is None else int(prefill.replace(b".", b"")) * 10,
+        post_prefill,
+        whole,
+        stamp,
     )
 
 

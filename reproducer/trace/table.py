@@ -81,7 +81,7 @@ class TableReader:
         Raises:
             InvalidDocumentError: the header names a column that is not known, or not those that every request has.
         """
-        for number, line in enumerate(piece.lines, piece.first):
+        for number, line in enumerate(piece.lines(), piece.first):
             if not line.strip():
                 self.others += 1
             elif not self._header:
@@ -89,7 +89,7 @@ class TableReader:
                 self.others += 1
             else:
                 try:
-                    report = self._row(line, long=number in piece.long)
+                    report = self._row(line, long=piece.long)
                 except _RowError as error:
                     self.damaged += 1
                     self.tally.add(error.kind, self.source, number, line)

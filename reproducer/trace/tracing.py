@@ -19,6 +19,7 @@ from reproducer.trace.telemetry import Prefilling, Telemetry
 
 MOST_SOURCES = 1_000
 _LONGEST_NAME = 255
+_SNIFFED = 64 << 10
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def _read(work: _Work, path: Path, most: int) -> None:
     file = LogFile(path, most=most)
     pieces = file.pieces()
     first = next(pieces, None)
-    start = b"" if first is None else b"\n".join(first.lines[:4])
+    start = b"" if first is None else first.text[:_SNIFFED]
     source = len(work.sources)
     kind: SourceKind = "nothing known"
     if is_metrics(start):

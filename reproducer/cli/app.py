@@ -21,6 +21,7 @@ from reproducer.cli import (
     reproducing,
     running,
     sanitizing,
+    tracing,
 )
 
 app = typer.Typer(
@@ -65,6 +66,7 @@ app.add_typer(caching.cache, name="cache")
 app.command("launch")(running.launch)
 app.command("stop")(running.stop)
 app.command("qualify")(running.qualify)
+app.command("trace")(tracing.trace)
 app.command("sanitize")(sanitizing.sanitize)
 app.command("compare")(comparing.compare)
 app.command("ablate")(ablating.ablate)

@@ -1,21 +1,26 @@
 """From files to a trace: each is read once, in the order in which it is named, and every line is accounted for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reproducer import __version__
 from reproducer.documents.traces import Counter, Lines, Served, SourceKind, Trace, TraceSource
+from reproducer.progress import Silent
 from reproducer.trace.bands import PUBLISHED, Bands, parse_bands
 from reproducer.trace.collected import Collected
 from reproducer.trace.damage import Excerpt, Tally
-from reproducer.trace.lines import MOST_UNPACKED, LogFile
+from reproducer.trace.lines import MOST_UNPACKED, LogFile, Piece
 from reproducer.trace.logs import LogReader
 from reproducer.trace.metrics import MetricsReader, is_metrics
 from reproducer.trace.summary import summed
 from reproducer.trace.table import TableReader, is_table
 from reproducer.trace.telemetry import Prefilling, Telemetry
+
+if TYPE_CHECKING:
+    from reproducer.progress import Reporter, Task
 
 MOST_SOURCES = 1_000
 _LONGEST_NAME = 255
@@ -52,6 +57,7 @@ def trace(
     bands: Bands | None = None,
     served: Served | None = None,
     most_unpacked: int = MOST_UNPACKED,
+    reporter: "Reporter | None" = None,
 ) -> Traced:
     """Read logs, metrics pages and tables of one server into one trace.
 
@@ -60,6 +66,7 @@ def trace(
         bands: bands of context; those of the published table by default.
         served: the boot of penny's own server whose log it is.
         most_unpacked: how many bytes are read of each file, unpacked.
+        reporter: where progress goes.
 
     Raises:
         UsageError, UnsafeInputError: a file is not there, or is no plain file.
@@ -68,7 +75,9 @@ def trace(
     """
     work = _Work(bands or parse_bands(PUBLISHED))
     for path in paths:
-        _read(work, path, most_unpacked)
+        size = path.stat().st_size if path.is_file() else None
+        with (reporter or Silent()).task(_name(path), size, "bytes") as task:
+            _read(work, path, most_unpacked, task)
     work.collected.close()
     summary = summed(work.collected, work.bands)
     found = Trace(
@@ -89,10 +98,10 @@ def trace(
     return Traced(found, tuple(work.tally.excerpts))
 
 
-def _read(work: _Work, path: Path, most: int) -> None:
+def _read(work: _Work, path: Path, most: int, task: "Task") -> None:
     """Read one file."""
     file = LogFile(path, most=most)
-    pieces = file.pieces()
+    pieces = _watched(file, task)
     first = next(pieces, None)
     start = b"" if first is None else first.text[:_SNIFFED]
     source = len(work.sources)
@@ -138,6 +147,15 @@ def _read(work: _Work, path: Path, most: int) -> None:
             whole=not file.fault,
         )
     )
+
+
+def _watched(file: LogFile, task: "Task") -> Iterator[Piece]:
+    """The pieces of a file, while a bar shows how much of it was read."""
+    before = 0
+    for piece in file.pieces():
+        task.advance(file.size - before)
+        before = file.size
+        yield piece
 
 
 def _name(path: Path) -> str:

@@ -19,8 +19,8 @@ import tomlkit
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import signing_key
 from reproducer.binaries.wheel_content import read_wheel, render_members
-from reproducer.build.runtime import Runtime, build
 from reproducer.build.failure import said
+from reproducer.build.runtime import Runtime, build
 from reproducer.documents.arguments import ArgumentSchema
 from reproducer.documents.base import FileReference
 from reproducer.documents.lock import Lock

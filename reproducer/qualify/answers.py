@@ -137,18 +137,26 @@ def _meta(meta: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _speculated(meta: dict[str, Any]) -> Speculated:
-    """What SGLang counts of a request's drafted tokens."""
+# SGLang renamed them between 0.5.10 and 0.5.17, and says that the names between those go away again.
+_ACCEPTED = ("spec_accept_token_num", "spec_num_correct_drafts", "spec_accepted_drafts")
+_PROPOSED = ("spec_draft_token_num", "spec_num_proposed_drafts", "spec_proposed_drafts")
+
+
+def _speculated(meta: dict[str, Any]) -> Speculated | None:
+    """What SGLang counts of a request's drafted tokens; None where it counts them by names that penny does not know."""
+    accepted, proposed = (next((name for name in names if name in meta), None) for names in (_ACCEPTED, _PROPOSED))
+    if accepted is None or proposed is None:
+        return None
     shares = [share(meta.get(name)) for name in ("spec_accept_length", "spec_accept_rate")]
     if None in shares:
         raise MalformedError("spec_accept_length and spec_accept_rate are not both numbers")
-    rows = meta.get("spec_accept_histogram")
+    rows = meta.get("spec_accept_histogram", meta.get("spec_correct_drafts_histogram"))
     if rows is not None and not isinstance(rows, list):
         raise MalformedError("spec_accept_histogram is not a list")
     return Speculated(
         verify_steps=counted(meta, "spec_verify_ct"),
-        accepted_tokens=counted(meta, "spec_accept_token_num"),
-        drafted_tokens=counted(meta, "spec_draft_token_num"),
+        accepted_tokens=counted(meta, accepted),
+        drafted_tokens=counted(meta, proposed),
         accept_length=shares[0] or 0.0,
         accept_rate=shares[1] or 0.0,
         accepted_in_steps=None if rows is None else tuple(counted({"steps": each}, "steps") for each in rows),

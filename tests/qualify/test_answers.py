@@ -207,6 +207,19 @@ def test_counts_of_drafted_tokens_are_read() -> None:
     assert read(*WHOLE).speculation is None
 
 
+def test_counts_of_drafted_tokens_are_read_by_the_names_of_each_release() -> None:
+    """SGLang 0.5.17 counts the same by other names; counts by names that nobody knows make no answer malformed."""
+    renamed = {"spec_accept_token_num": "spec_num_correct_drafts", "spec_draft_token_num": "spec_num_proposed_drafts"}
+    newer = {renamed.get(name, name): value for name, value in SPECULATED.items()}
+    older, record, unknown = (
+        generated_whole(CALL, exchanged(json.dumps(body([7, 8, 9], **meta)).encode()), 0)
+        for meta in (SPECULATED, newer, {"spec_verify_ct": 2, "spec_accept_length": 1.5, "spec_hits": 1})
+    )
+    assert record.error is None
+    assert record.speculation == older.speculation
+    assert (unknown.error, unknown.speculation) == (None, None)
+
+
 @settings(deadline=None)
 @given(st.sampled_from(sorted(SPECULATED)), ODD | st.just(10**400))
 def test_odd_counts_of_drafted_tokens_make_no_reading_fail(key: str, value: Any) -> None:

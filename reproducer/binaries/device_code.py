@@ -20,7 +20,7 @@ from reproducer.binaries.volatile import Volatile
 from reproducer.canonical import content_digest
 
 _CODE = (".text.", ".nv.constant", ".nv.global", ".nv.shared", ".nv.local", ".nv.capmerc.text.")
-_DEBUG_SECTION = re.compile(rb"^[ \t]*\.section[ \t]+\.debug_[a-z_]+\s*\{[^}]*\}[ \t]*\n?", re.MULTILINE)
+_DEBUG_SECTION = re.compile(rb"^[ \t]*\.section[ \t]+\.debug_[a-z_]+\s*\{[^{}]*\}[ \t]*\n?", re.MULTILINE)
 _DROPPED = re.compile(rb"^[ \t]*(?://[^\n]*|\.file\b[^\n]*|\.loc\b[^\n]*)?\n", re.MULTILINE)
 
 

@@ -217,11 +217,10 @@ def read_elf(window: Window) -> Elf:
     strings = b""
     if names:
         where, size = raw[names][4], raw[names][5]
-        if size > _LARGEST_TABLE:
-            raise MalformedError("has section names without end")
+        _refuse_endless(size)
         strings = window.read(where, size)
     sections = []
-    total = 0
+    total = spelt = 0
     for index, (name, sort, marks, address, start, size, link, info, _align, _entry_size) in enumerate(raw):
         empty = sort in (0, NOBITS)
         content = window.inside(0, 0) if empty else window.inside(start, size)
@@ -230,8 +229,15 @@ def read_elf(window: Window) -> Elf:
         if total > 2 * window.size:
             raise MalformedError("has sections that overlap")
         text = _text(strings, name) if strings else ""
+        spelt += len(text)
+        _refuse_endless(spelt)
         sections.append(Section(index, text, sort, marks, address, size, link, info, content))
     return Elf(kind, machine, flags, os_abi, abi_version, tuple(sections))
+
+
+def _refuse_endless(size: int) -> None:
+    if size > _LARGEST_TABLE:
+        raise MalformedError("has section names without end")
 
 
 def _text(strings: bytes, offset: int) -> str:

@@ -42,7 +42,7 @@ _WIDE_ABI = 8
 _LARGEST_RATIO = 256
 _LARGEST_NOTE = 1 << 16
 _NAMES = {PTX: "compute", ELF: "sm", LTO: "lto"}
-_TARGET = re.compile(rb"^\s*\.target\s+sm_([0-9]{2,3}[af]?)\b", re.MULTILINE)
+_TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_([0-9]{2,3}[af]?)\b", re.MULTILINE)
 _PTX = re.compile(rb"\A\s*(?://[^\n]*\n\s*)*\.version\s+[0-9]+\.[0-9]+\s")
 _ARGUMENT = re.compile(rb"-arch[ =]sm_([0-9]{2,3}[af]?)\b")
 _ARCHITECTURE = re.compile(r"([a-z]+)_([0-9]+)([a-z]?)")

@@ -86,9 +86,7 @@ class Hub:
 
         where = self.place.shown
         with get_session().stream("GET", url, headers=self.headers(), timeout=SECONDS) as response:
-            if response.is_error:
-                response.read()
-            hf_raise_for_status(response)
+            hf_raise_for_status(_head(response))
             body = bytearray()
             for piece in response.iter_bytes():
                 body += piece
@@ -101,10 +99,19 @@ class Hub:
             raise UnsafeInputError("the hub's answer is not JSON", where=where, why=error.what) from error
         if following is None:
             return data, None
-        following = urljoin(url, following)
+        following = self._led(url, following)
         if urlsplit(following)[:2] != urlsplit(self.place.url)[:2]:
             raise UnsafeInputError("the hub's list of files goes on at another server", where=where)
         return data, following
+
+    def _led(self, url: str, target: str) -> str:
+        """The address that an answer from `url` leads to; raises UnsafeInputError where it is none."""
+        try:
+            led = urljoin(url, target)
+            urlsplit(led)
+        except ValueError as error:
+            raise UnsafeInputError("the hub leads to something that is no address", where=self.place.shown) from error
+        return led
 
     def headers(self) -> dict[str, str]:
         """The headers of the hub's own client, with the user's token where there is one."""
@@ -123,19 +130,20 @@ class Hub:
         """
         from huggingface_hub.utils import get_session, hf_raise_for_status
 
-        url = f"{self.place.url}/{repository}/resolve/{commit}/{quote(path)}"
+        try:
+            url = f"{self.place.url}/{repository}/resolve/{commit}/{quote(path)}"
+        except UnicodeEncodeError as error:
+            raise UnsafeInputError(f"the name {shown(path)} is refused", where=self.place.shown) from error
         headers = {**self.headers(), "accept-encoding": "identity"}
         if offset:
             headers["range"] = f"bytes={offset}-"
         for _ in range(_MOST_REDIRECTS):
             with get_session().stream("GET", url, headers=headers, timeout=SECONDS, follow_redirects=False) as response:
                 if not response.has_redirect_location:
-                    if response.is_error:
-                        response.read()
-                    hf_raise_for_status(response)
+                    hf_raise_for_status(_head(response))
                     yield response
                     return
-                before, url = urlsplit(url), urljoin(url, response.headers["location"])
+                before, url = urlsplit(url), self._led(url, response.headers["location"])
             after = urlsplit(url)
             if after.scheme != before.scheme and (before.scheme, after.scheme) != ("http", "https"):
                 raise UnsafeInputError(
@@ -173,3 +181,12 @@ class Hub:
             self.reporter.note(f"{self.place.shown}: asking again in {pause:.0f} seconds")
         if self.stopped.wait(pause):
             raise NotCheckedError("stopped before it was fetched")
+
+
+def _head(response: "httpx2.Response") -> "httpx2.Response":
+    """An answer without its body: the hub's client reads a refusal whole, however long, and trusts its shape."""
+    import httpx2
+
+    of_body = ("content-encoding", "content-length", "transfer-encoding")
+    headers = [(name, value) for name, value in response.headers.raw if name.decode("latin-1").lower() not in of_body]
+    return httpx2.Response(response.status_code, headers=headers, request=response.request)

@@ -5,6 +5,7 @@ Assignments, exports, arrays and expansions are followed by a shell's rules; wha
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -45,40 +46,53 @@ class Variables:
         self.all_exported = False
         self.strict = False
         self.unset: dict[str, int] = {}
+        self.fixed: set[str] = set()
 
     # ------------------------------------------------------------------------------------------------ variables
 
     def _declare(self, first: str, rest: list[Word]) -> None:
-        exports = first == "export"
+        marks = {"export": [self.exported], "readonly": [self.fixed]}.get(first, [])
         for word in rest:
             text = word.plain
             if text is not None and text.startswith("-") and not assigned_name(word):
                 if set(text[1:]) & set("AianfpF") and (first != "declare" or text != "-a"):
                     raise NotReadError(word.line, f"`{first} {text}`")
-                exports = exports or "x" in text
+                marks += [*([self.exported] if "x" in text else []), *([self.fixed] if "r" in text else [])]
                 continue
             name = assigned_name(word)
             if name is None:
                 for each in self._fields(word):
-                    if exports:
-                        self.exported.add(each)
+                    for mark in marks:
+                        mark.add(each)
             elif word.array is not None:
                 self._set_array(word)
             else:
                 self._assign(name, self._value(word, name))
-                if exports:
-                    self.exported.add(name[0])
+                for mark in marks:
+                    mark.add(name[0])
 
     def _assign(self, name: tuple[str, bool], value: "str | NotReadError") -> None:
-        before = self.values.get(name[0], "")
-        if name[1] and isinstance(value, str):
-            value = before if isinstance(before, NotReadError) else before + value
+        self._check_assignable(name[0])
+        value = self._added(name, value)
         if isinstance(value, str) and len(value) > _LONGEST:
             value = NotReadError(self.lexer.line, f"the value of ${name[0]} is longer than {_LONGEST} characters")
         self.values[name[0]] = value
         self.arrays.pop(name[0], None)
         if self.all_exported:
             self.exported.add(name[0])
+
+    def _check_assignable(self, name: str) -> None:
+        if name in self.fixed:
+            raise NotReadError(self.lexer.line, f"${name} is read-only and assigned")
+        if name == "IFS":
+            raise NotReadError(self.lexer.line, "words are split at other characters ($IFS)")
+
+    def _added(self, name: tuple[str, bool], value: "str | NotReadError") -> "str | NotReadError":
+        """The value of an assignment, behind the value before where it is `+=`."""
+        before = self.values.get(name[0], "")
+        if not name[1] or isinstance(value, NotReadError):
+            return value
+        return before if isinstance(before, NotReadError) else before + value
 
     def _set_array(self, word: Word) -> None:
         text = "".join(each.text for each in word.pieces)
@@ -150,8 +164,8 @@ class Variables:
             return self._spliced(word)
         fields: list[str] = []
         current: str | None = None
-        for piece, text in zip(word.pieces, self._expanded(word.pieces, word.line), strict=True):
-            if piece.kind == "text" or piece.quoted:
+        for piece, text, whole in self._texts(word.pieces, word.line):
+            if whole:
                 current = (current or "") + text
                 continue
             if re.search(r"[*?\[]", text):
@@ -161,15 +175,33 @@ class Variables:
             fields.append(current)
         return fields
 
+    def _texts(self, pieces: tuple[Piece, ...], line: int, *, inner: bool = False) -> Iterator[tuple[Piece, str, bool]]:
+        """Each part of a word with its text, and whether no blank in it separates words.
+
+        The word behind `${NAME:-` keeps its own quotes where the parameter has none.
+        """
+        for piece, text in zip(pieces, self._expanded(pieces, line), strict=True):
+            if piece.kind == "parameter" and not piece.quoted and self._other_taken(piece, line):
+                yield from self._texts(piece.other, line, inner=True)
+            else:
+                yield piece, text, piece.quoted or (piece.kind == "text" and not inner)
+
+    def _other_taken(self, piece: Piece, line: int) -> bool:
+        value = self._looked_up(piece.text, line)
+        missing = value is None or (not value and piece.operator.startswith(":"))
+        return missing if piece.operator[-1:] == "-" else piece.operator[-1:] == "+" and not missing
+
     def _spliced(self, word: Word) -> list[str]:
         if len(word.pieces) != 1:
             raise NotReadError(word.line, "an array inside a word")
         piece = word.pieces[0]
         if piece.kind == "parameter":  # `$@`: a script that is imported is given no arguments
-            return []
+            return [""] if piece.quoted and piece.text == "*" else []
         items = self.arrays.get(piece.text, [])
         if isinstance(items, NotReadError):
             raise items
+        if piece.quoted and piece.operator == "*":
+            return [" ".join(items)]
         return list(items) if piece.quoted else [each for item in items for each in item.split()]
 
     def _expanded(self, pieces: tuple[Piece, ...], line: int, *, assigned: bool = False) -> list[str]:
@@ -177,8 +209,8 @@ class Variables:
         size = 0
         for at, piece in enumerate(pieces):
             if piece.kind == "text":
-                home = not piece.quoted and at == 0 and piece.text.startswith("~")
-                text = self._home(piece.text, line) if home else piece.text
+                last = at == len(pieces) - 1
+                text = piece.text if piece.quoted else self._homes(piece.text, line, (at == 0, last, assigned))
             elif piece.kind == "parameter":
                 text = self._parameter(piece, line)
             elif piece.kind == "hole":
@@ -211,6 +243,20 @@ class Variables:
     def _script_folder(self) -> Path:
         return (self.start / self.name).parent
 
+    def _homes(self, text: str, line: int, place: tuple[bool, bool, bool]) -> str:
+        """Text with the homes it names: at its start, and in an assignment behind every colon.
+
+        `place` says whether the text begins its word, ends it, and is assigned.
+        """
+        first, last, assigned = place
+        parts = text.split(":") if assigned else [text]
+        for at, part in enumerate(parts):
+            if part.startswith("~") and (first or at):
+                if part == "~" and at == len(parts) - 1 and not last:
+                    raise NotReadError(line, "a ~ before a quote or a parameter")
+                parts[at] = self._home(part, line)
+        return ":".join(parts)
+
     def _home(self, text: str, line: int) -> str:
         if text != "~" and not text.startswith("~/"):
             raise NotReadError(line, "another person's home")
@@ -229,7 +275,7 @@ class Variables:
         if kind in ("-", "="):
             text = "".join(self._expanded(piece.other, line))
             if kind == "=":
-                self.values[name] = text
+                self._assign((name, False), text)
             return text
         if kind == "?":
             _stop(line, f"${name} must be given: pass --env {name}=VALUE")
@@ -246,7 +292,7 @@ class Variables:
             return None
         if name in ("#", "@", "*"):
             return "0" if name == "#" else ""
-        if name in ("?", "$", "!", "-", "RANDOM", "LINENO", "SECONDS", "BASHPID"):
+        if name in ("?", "$", "!", "-", "RANDOM", "LINENO", "SECONDS", "BASHPID", "_"):
             raise NotReadError(line, f"${name} is known to a shell that runs only")
         if name == "BASH_SOURCE":
             return self.name

@@ -140,7 +140,8 @@ class _Script(Variables):
             if word.array is not None:
                 self._set_array(word)
             elif words or own:
-                own[name[0]] = self._value(word, name)
+                self._check_assignable(name[0])
+                own[name[0]] = self._added(name, self._value(word, name))
             else:
                 self._assign(name, self._value(word, name))
         if own and not words:
@@ -184,6 +185,8 @@ class _Script(Variables):
     def _unset(self, rest: list[Word]) -> None:
         for each in rest:
             self.values.pop(each.plain or "", None)
+            self.arrays.pop(each.plain or "", None)
+            self.exported.discard(each.plain or "")
 
     def _cd(self, rest: list[Word]) -> None:
         self.folder = self._folder(rest)

@@ -231,7 +231,7 @@ class Lexer:
         end = self._closing("{", "}")
         inside = self.text[start + 2 : end]
         if match := _ARRAY.match(inside):
-            return Piece("splice", match[1], quoted)
+            return Piece("splice", match[1], quoted, "*" if inside.endswith("[*]") else "")
         match = _PARAMETER.match(inside)
         if match is None or (match[2] is None and match.end() != len(inside)):
             return Piece("hole", self.text[start : self.at], quoted)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reproducer.binaries.content import FileContent, file_content
+from reproducer.binaries.content import FileContent, content_of, file_content
+from reproducer.binaries.reading import window_of
 from reproducer.binaries.volatile import Volatile
 from tests.binaries.conftest import KERNEL, Compile
 
@@ -158,3 +159,19 @@ def test_root_is_no_build_folder(tmp_path: Path) -> None:
         file_content(tmp_path / "a", build_paths=[Path("/"), Path()]).content_sha256
         == file_content(tmp_path / "a").sha256
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b".version 8.0 \n" + b"\n" * 65_000 + b"x",
+        b".version 8.0 \n.target sm_90\n" + b".section .debug_a{\n" * 15_000,
+    ],
+)
+def test_ptx_is_read_in_the_time_that_its_bytes_take(text: bytes) -> None:
+    """Text that nearly matches what is looked for, many thousand times over, is looked at once."""
+    from time import process_time
+
+    start = process_time()
+    content_of(window_of(text))
+    assert process_time() - start < 2

@@ -58,6 +58,7 @@ class Faults:
         other_bytes: bytes that are served in place of those of a digest.
         cut: after how many bytes of a digest the connection ends, once each.
         slow: seconds between two pieces of a file.
+        refusal: the body of every refusal; None for the usual one.
         ignore_range: serve the whole file whatever range is asked for.
         status: an answer for every request.
     """
@@ -70,6 +71,7 @@ class Faults:
     tree_body: bytes | None = None
     next_page: str | None = None
     redirect: str | None = None
+    refusal: bytes | None = None
 
 
 class Request:
@@ -264,7 +266,8 @@ class _Handler(BaseHTTPRequestHandler):
         fields = {"Content-Type": "application/json", "X-Error-Message": message, **(headers or {})}
         if code:
             fields["X-Error-Code"] = code
-        self._bytes(status, json.dumps({"error": message}).encode(), fields)
+        refusal = self.hub.faults.refusal
+        self._bytes(status, json.dumps({"error": message}).encode() if refusal is None else refusal, fields)
 
     def _bytes(self, status: int, data: bytes, headers: dict[str, str], *, sha256: str = "") -> None:
         self.send_response(status)

@@ -37,6 +37,14 @@ READ = {
     "nested default": ('X=${A:-${B:-"x y"}}\nsglang serve --model-path org/m --dtype "$X"', {"dtype": "x y"}),
     "positional default": ("sglang serve --model-path ${1:-org/m} --tp ${2:-4}", {"tp": 4}),
     "alternative": ("A=1\nsglang serve --model-path org/m ${A:+--tp 2} ${N:+--page-size 1}", {"tp": 2}),
+    "quotes behind a parameter's sign": (
+        "sglang serve --model-path org/m --tool-call-parser ${U:-'a b'}\"c\" --tp ${V-2} ${W:---page-size 64}\n",
+        {"tool-call-parser": "a bc", "tp": 2, "page-size": 64},
+    ),
+    "an array as one word": (
+        'A=(a b)\nsglang serve --model-path org/m --tool-call-parser "${A[*]}" --tp 2 ${N[*]}\n',
+        {"tool-call-parser": "a b", "tp": 2},
+    ),
     "in a shell": ("""bash -lc 'cd /x && exec sglang serve --model-path org/m --tp 2'""", {"tp": 2}),
     "background": ("sglang serve --model-path org/m --tp 2 >log 2>&1 &\nPID=$!\nwait $PID\n", {"tp": 2}),
     "what follows is not looked at": (
@@ -431,3 +439,24 @@ def test_without_isolation_nothing_runs(tmp_path: Path, monkeypatch: pytest.Monk
 def test_what_changes_in_the_copy_of_a_script(text: str, expected: str) -> None:
     """Paths to recorded programs lead to the shims and a launch writes no log; nothing else changes."""
     assert recording.rewritten(text, Path("S")) == expected
+
+
+def test_variables_as_a_shell_keeps_them(tmp_path: Path) -> None:
+    """What is added to, unset and exported reaches the server as a shell would hand it on."""
+    from reproducer.importing.shell import read_script
+
+    text = "export A=1 B=2\nA+=0\nunset B\nB=3\nset -a\n: ${C:=4}\nset +a\nHOME=/h\nexport E=~/a:~/b:~\nA+=x D+=y sglang serve --model-path org/m\n"
+    (found,) = read_script(text, folder=tmp_path, where="run.sh").found
+    assert found.environment == {"A": "10x", "C": "4", "D": "y", "E": "/h/a:/h/b:/h"}
+
+
+@pytest.mark.parametrize(
+    "before", ["readonly A=1\nA=2", "declare -r A=1\nA+=2", "IFS=,\nA=a,b", "true x\nA=$_", "HOME=/h\nA=~$B", "A=~'x'"]
+)
+def test_what_a_shell_alone_knows_is_not_guessed(tmp_path: Path, before: str) -> None:
+    """A variable that cannot be assigned, other separators, `$_`, a home that is none: the pass ends there."""
+    from reproducer.importing.shell import read_script
+
+    reading = read_script(f"{before}\nsglang serve --model-path org/m --dtype $A\n", folder=tmp_path, where="run.sh")
+    assert reading.stopped is not None
+    assert reading.found == []

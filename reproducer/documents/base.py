@@ -17,6 +17,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from reproducer.canonical import canonical_bytes, content_digest
 from reproducer.documents.bounds import MOST_VALUES, refuse_deep, refuse_many
+from reproducer.documents.mistaken import refuse_other
+from reproducer.documents.words import told
 from reproducer.errors import InvalidDocumentError
 
 SLUG = r"^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$"
@@ -98,8 +100,10 @@ class Document(Part):
             source: the TOML text, so that errors can name a line.
 
         Raises:
-            InvalidDocumentError: unknown key (with the nearest known one), missing key, wrong type, bad value.
+            InvalidDocumentError: another kind of document, unknown key (with the nearest known one), missing key, wrong
+                type, bad value.
         """
+        refuse_other(cls.model_fields, data, where=where)
         try:
             text = json.dumps(data, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -112,7 +116,14 @@ class Document(Part):
     @classmethod
     def from_json(cls, text: str | bytes, *, where: str) -> Self:
         """Validate JSON text; raises as `from_data` does."""
-        return cls.from_data(parse_json(text, where=where), where=where)
+        try:
+            data = parse_json(text, where=where)
+        except InvalidDocumentError:
+            from reproducer.documents.toml import refuse_toml
+
+            refuse_toml(cls, text, where=where)
+            raise
+        return cls.from_data(data, where=where)
 
     def content(self) -> dict[str, Any]:
         """The document as plain data, without the keys that are unset."""
@@ -172,8 +183,13 @@ def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20, values: 
 
 def shown(value: object) -> str:
     """A value from outside as it may stand in an error: quoted, escaped, short."""
-    text = repr(value)
+    text = repr(value) if isinstance(value, str) else spelled(value)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+
+
+def spelled(value: object) -> str:
+    """A value as a document spells it, not as Python does: `true`, `null`, `["a"]`; what no document holds, as text."""
+    return json.dumps(value, default=str)
 
 
 def _describe(model: type[BaseModel], error: ValidationError, source: str | None) -> str:
@@ -190,7 +206,7 @@ def _describe(model: type[BaseModel], error: ValidationError, source: str | None
                 found.setdefault(_place((*location, *each.location), source), []).append(each.message)
             continue
         said = found.setdefault(_place(location, source), [])
-        message = _message(model, fault["type"], fault["msg"], location, fault["input"])
+        message = _message(model, fault["type"], told(fault), location, fault["input"])
         if message not in said:
             said.append(message)
     return "; ".join(f"{place}: {' or '.join(said)}" for place, said in found.items())

@@ -4,14 +4,16 @@ import fcntl
 import glob
 import os
 import re
+import shlex
 import tempfile
 import time
 import tomllib
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reproducer.documents.base import Document
+from reproducer.documents.base import Document, parse_json
 from reproducer.documents.bounds import refuse_deep, refuse_long_keys, refuse_many
+from reproducer.documents.mistaken import refuse_other
 from reproducer.errors import InvalidDocumentError, NotCheckedError, UsageError
 
 D = TypeVar("D", bound=Document)
@@ -92,7 +94,50 @@ def read_document(kind: type[D], path: Path, *, what: str) -> D:
     text = read_text(path, what=what)
     if not text.strip():
         raise InvalidDocumentError(f"the {what} is empty", where=str(path), todo="name another file")
-    return kind.from_data(parse_toml(text, where=str(path)), where=str(path), source=text)
+    return from_toml(kind, text, where=str(path))
+
+
+def from_toml(kind: type[D], text: str, *, where: str) -> D:
+    """Validate TOML text; errors name file, line and key, or say which other document it is."""
+    try:
+        data = parse_toml(text, where=where)
+    except InvalidDocumentError:
+        refuse_text(kind, text, where=where)
+        raise
+    return kind.from_data(data, where=where, source=text)
+
+
+def refuse_text(kind: type[Document], text: str, *, where: str) -> None:
+    """Refuse text that is no TOML and that is known: another document in JSON, or a script.
+
+    Raises:
+        InvalidDocumentError: it is one of these.
+    """
+    if text.startswith("#!"):
+        raise InvalidDocumentError(
+            "is a script", where=where, todo=f"`penny import {shlex.quote(where)}` makes a manifest of it"
+        )
+    if text.lstrip()[:1] not in ("{", "["):
+        return
+    try:
+        data = parse_json(text, where=where)
+    except InvalidDocumentError:
+        return
+    refuse_other(kind.model_fields, data, where=where)
+    raise InvalidDocumentError("is JSON, and TOML belongs here", where=where)
+
+
+def refuse_toml(kind: type[Document], text: str | bytes, *, where: str) -> None:
+    """Refuse text that is no JSON and is another document in TOML.
+
+    Raises:
+        InvalidDocumentError: it is one.
+    """
+    try:
+        data = parse_toml(text, where=where)
+    except InvalidDocumentError:
+        return
+    refuse_other(kind.model_fields, data, where=where)
 
 
 def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from reproducer.documents.consistency import RUNTIME_ENVIRONMENT
 from reproducer.documents.lock import Engine, Environment, Launch, Lock, Measure, Qualification, Readiness, Threshold
 from reproducer.documents.manifest import EnvironmentRequest, Manifest, MeasureRequest
-from reproducer.documents.toml import parse_toml, read_text, write_atomically
+from reproducer.documents.toml import from_toml, read_text, write_atomically
 from reproducer.engines import engine_of, stores_of
 from reproducer.engines.argument_check import canonical, check_arguments
 from reproducer.engines.persistent import placed
@@ -101,7 +101,7 @@ def lock(
     """
     text = read_text(manifest_path, what="manifest")
     where = str(manifest_path)
-    manifest = Manifest.from_data(parse_toml(text, where=where), where=where, source=text)
+    manifest = from_toml(Manifest, text, where=where)
     run = _Run(manifest, _below(lock_path, manifest_path), lock_path, upgrade, check)
     known = Known(Previous.at(lock_path), store, indexes, upgrade, offline)
     unknown = refuse_missing(manifest, text, known, root=run.root, where=where)

@@ -161,8 +161,9 @@ def test_no_lock_is_wrong_usage(tmp_path: Path) -> None:
 
 
 def test_future_format_is_refused() -> None:
-    """A format that this penny does not know is refused at its line."""
-    assert "line 4, key format" in fault(replaced("penny-lock/1", "penny-lock/2"))
+    """A lock of a later format is refused with what is needed, and not with every key that it has more."""
+    said = fault(replaced("penny-lock/1", 'penny-lock/2"\nlater = "x'))
+    assert said == "x.toml: is of the format penny-lock/2, and this penny reads penny-lock/1. Use a newer penny"
 
 
 BAD_PATHS = ["../x", "/etc/passwd", "a/../../x", "a//b", "./a", "a/", "", ".", "-x", "a\\b", "a\nb", "a\x7fb"]

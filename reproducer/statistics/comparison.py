@@ -1,6 +1,7 @@
 """Two sets of observations of one thing: how far apart they are, and whether that is more than noise."""
 
 from dataclasses import dataclass
+from math import inf, isfinite
 from typing import Literal
 
 from reproducer.statistics.intervals import difference
@@ -18,7 +19,7 @@ class Difference:
         before: the number of the first.
         after: that of the second.
         difference: after minus before.
-        ratio: after over before; None where that is zero.
+        ratio: after over before; None where that is zero, or so small that no number says how often it fits.
         floor: the noise floor.
         low: lower end of the 95 % bootstrap interval of the difference; None where a side has one sample.
         high: its upper end.
@@ -44,7 +45,7 @@ def compare(first: Observations, second: Observations, how: Summary) -> Differen
         before=before,
         after=after,
         difference=after - before,
-        ratio=after / before if before else None,
+        ratio=ratio if isfinite(ratio := after / before if before else inf) else None,
         floor=limit,
         low=None if interval is None else interval[0],
         high=None if interval is None else interval[1],

@@ -11,7 +11,10 @@ from math import fsum
 from statistics import median
 from typing import Literal
 
+from reproducer.errors import InvalidDocumentError
+
 Summary = Literal["median", "mean", "all"]
+LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,16 @@ class Observations:
     """
 
     boots: tuple[tuple[tuple[float, ...], ...], ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be reckoned with.
+
+        Raises:
+            InvalidDocumentError: a value whose square, summed up, would be no number any more.
+        """
+        for value in self.values:
+            if not abs(value) <= LARGEST:
+                raise InvalidDocumentError(f"{value:g} is no number that statistics can be made of")
 
     @classmethod
     def of(cls, samples: Iterable[tuple[str, Iterable[float]]]) -> "Observations":

@@ -26,10 +26,19 @@ def invalid_reason(
     method = METHODS[measure]
     for position, request in enumerate(sample.requests):
         if method.counts_errors and request.error is not None:
+            if _brought(request):
+                return f"request {position}: it failed, and says what it brought"
             continue
         for fault in _broken(request):
             return f"request {position}: {fault}"
     return next(method.faults(parameters, sample, reference), "")
+
+
+def _brought(request: RequestRecord) -> bool:
+    """Whether a request that was to be answered in one piece, and was not, has anything of an answer."""
+    counts = (request.prompt_tokens, request.output_tokens, request.cached_tokens, len(request.cached_by_tier))
+    told = (request.output_ids, request.output_text, request.top_logprobs, request.speculation)
+    return bool(request.events or any(counts)) or told != (None,) * len(told) or request.finish_reason != "none"
 
 
 def _broken(request: RequestRecord) -> Faults:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from reproducer.documents.built import HostFacts
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.verdict import Check
 from reproducer.ledger import receipt_name
@@ -20,8 +21,9 @@ def binding_checks(evidence: Evidence) -> Iterator[Check]:
     count = f"{len(evidence.receipts)} receipts name it"
     yield check("binding.lock", "signature", other, expected=evidence.digest, got="" if other else count)
     yield _launches(evidence)
+    machines = _machines(evidence)
     for name, receipt in evidence.measures:
-        yield _build(evidence, name, receipt)
+        yield _build(evidence, name, receipt, machines)
         if receipt.status == "skipped" and not receipt.samples:
             continue
         yield _boots(evidence, name, receipt)
@@ -46,8 +48,21 @@ def _launches(evidence: Evidence) -> Check:
     return check("binding.launches", "signature", faults, got=f"{len(boots)} boots of a build that is here")
 
 
-def _build(evidence: Evidence, name: str, receipt: MeasureReceipt) -> Check:
-    faults = []
+def _machines(evidence: Evidence) -> dict[str, HostFacts]:
+    """By launch receipt: the machine that the first measure of its boot ran on."""
+    found: dict[str, HostFacts] = {}
+    for _, receipt in evidence.measures:
+        for digest in receipt.launch_receipts:
+            found.setdefault(digest, receipt.conditions.host)
+    return found
+
+
+def _build(evidence: Evidence, name: str, receipt: MeasureReceipt, machines: dict[str, HostFacts]) -> Check:
+    faults = [
+        f"launch {digest[:12]} ran on another machine by another measure's receipt"
+        for digest in receipt.launch_receipts
+        if machines[digest] != receipt.conditions.host
+    ]
     if receipt.build_receipt not in evidence.builds:
         faults.append(f"build receipt {receipt.build_receipt[:12]} is not here")
     for digest in receipt.launch_receipts:

@@ -15,6 +15,14 @@ from reproducer.qualify.prompts import QUESTION, ids_sha256, needle_prompt, text
 MS = 1_000_000
 NONCE = "0123456789abcdef"
 BOOT = "b" * 64
+# what is recorded of a request that was to be answered in one piece and failed
+NOTHING: Mapping[str, Any] = {
+    "events": (),
+    "prompt_tokens": 0,
+    "output_tokens": 0,
+    "output_ids": None,
+    "finish_reason": "none",
+}
 SMALL: Mapping[str, dict[str, Scalar]] = {
     "decode.single/1": {"prompt_tokens": 8, "output_tokens": 11},
     "decode.concurrent/1": {"concurrency": 2, "prompt_tokens": 8, "output_tokens": 11},
@@ -163,7 +171,7 @@ def admission(limit: int = 40, reserved: int = 2) -> Sample:
     admitted = limit - reserved
     refused = [
         request(ids_sha256(longest[:length]), 0, 1, sent=10 * number, first=1).model_copy(
-            update={"events": (), "output_tokens": 0, "output_ids": None, "error": "HTTP status 400: 'too long'"}
+            update={**NOTHING, "error": "HTTP status 400: 'too long'"}
         )
         for number, length in enumerate(range(limit + 1, admitted, -1))
     ]

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +14,15 @@ from reproducer.measures.definitions import COUNTED, DEFINITIONS
 from reproducer.measures.settings import SETTINGS
 from reproducer.qualify.derive import derive, judge
 from reproducer.qualify.validity import invalid_reason
-from tests.qualify.records import GOOD, MS, admission, edited, parameters, reference, soaked, speculated, top
+from tests.qualify.records import GOOD, MS, NOTHING, admission, edited, parameters, reference, soaked, speculated, top
 from tests.qualify.servers import measure
 
+_TAKEN: dict[str, Any] = {
+    "events": ((11 * MS, 1),),
+    "output_tokens": 1,
+    "prompt_tokens": 40,
+    "finish_reason": "length",
+}
 # the capability suites have tests of their own: tests/capability
 TIMED = {name: each for name, each in DEFINITIONS.items() if name not in SETTINGS}
 EXPECTED = {
@@ -254,7 +261,7 @@ TAMPERED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
     ("speculation/1", "agreement"): lambda good: edited(good, 0, output_ids=(10, 99, 30, 40)),
     ("speculation/1", "same_output"): lambda good: edited(good, 0, output_ids=(10, 99, 30, 40)),
     ("soak/1", "requests"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3000, 3500)),
-    ("soak/1", "errors"): lambda good: edited(good, 0, error="HTTP status 500: 'no'", output_tokens=0, events=()),
+    ("soak/1", "errors"): lambda good: edited(good, 0, **NOTHING, error="HTTP status 500: 'no'"),
     ("soak/1", "rate_first"): lambda _: soaked((900, 1400, 1900, 2400, 2900, 3400)),
     ("soak/1", "rate_last"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3400)),
     ("soak/1", "kept_rate"): lambda _: soaked((500, 1000, 1500, 2000, 2500, 3400)),
@@ -282,9 +289,9 @@ TAMPERED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
     ("context.admission/1", "context_tokens"): lambda _: admission(48),
     ("context.admission/1", "admitted_tokens"): lambda _: admission(48),
     ("context.admission/1", "reserved_tokens"): lambda _: admission(reserved=3),
-    ("context.admission/1", "refused_cleanly"): lambda good: edited(good, 3, error="HTTP status 500: 'oh'"),
+    ("context.admission/1", "refused_cleanly"): lambda good: edited(good, 3, **NOTHING, error="HTTP status 500: 'oh'"),
     ("context.admission/1", "never_truncated"): lambda good: edited(good, 3, prompt_tokens=37),
-    ("context.admission/1", "alive"): lambda good: edited(good, 4, error="HTTP status 503: 'gone'"),
+    ("context.admission/1", "alive"): lambda good: edited(good, 4, **NOTHING, error="HTTP status 503: 'gone'"),
 }
 # Values that the parameters fix: an edit of the raw sample makes it invalid.
 PINNED: dict[tuple[str, str], Callable[[Sample], Sample]] = {
@@ -426,7 +433,7 @@ INVALID: dict[str, tuple[str, Callable[[Sample], Sample], str]] = {
     ),
     "admission: a longer one was admitted before": (
         "context.admission/1",
-        lambda good: edited(good, 1, error=None, events=((11 * MS, 1),), output_tokens=1, prompt_tokens=40),
+        lambda good: edited(good, 1, error=None, **_TAKEN),
         "was not refused, and a shorter one was sent",
     ),
     "restored from memory": (

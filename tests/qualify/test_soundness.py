@@ -13,7 +13,7 @@ from reproducer.progress import Silent
 from reproducer.qualify.reference import record_reference
 from reproducer.qualify.suite import qualify
 from reproducer.qualify.validity import invalid_reason
-from tests.qualify.records import soaked
+from tests.qualify.records import NOTHING, soaked
 from tests.qualify.servers import STORING, Boots, build_receipt, measure, suite
 
 DETERMINISM = measure("determinism/1", concurrency=3, prompt_tokens=40, output_tokens=8)
@@ -175,7 +175,7 @@ def test_a_strangers_soak_is_bounded_before_any_prompt_is_made() -> None:
     """Thousands of failed requests with prompts of a million tokens: the bound is told, and none is made."""
     asked = resolved("soak/1", {"long": 64, "long_prompt_tokens": 10**6, "short": 64, "short_prompt_tokens": 10**6})
     (failed,) = soaked().requests[:1]
-    failed = failed.model_copy(update={"error": "no", "events": (), "output_tokens": 0, "prompt_tokens": 1})
+    failed = failed.model_copy(update={**NOTHING, "error": "no"})
     begun = time.monotonic()
     reason = invalid_reason("soak/1", asked, soaked().model_copy(update={"requests": (failed,) * 128 * 100}))
     assert "more than 20000 requests or 80000000 prompt tokens" in reason

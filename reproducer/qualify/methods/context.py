@@ -9,7 +9,7 @@ from reproducer.documents.receipts import FidelityReference
 from reproducer.measures.quantities import Count, Fact
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.methods.rules import prompt_seed, seed, whole
+from reproducer.qualify.methods.rules import ended_by_length, prompt_seed, seed, whole
 from reproducer.qualify.prompts import ids_sha256, token_prompt
 
 if TYPE_CHECKING:
@@ -122,4 +122,5 @@ def _refused(request: RequestRecord) -> bool:
 
 def _admitted(request: RequestRecord, length: int) -> bool:
     """Whether the server took the whole prompt and made the token that was asked for."""
-    return request.error is None and request.prompt_tokens == length and request.output_tokens == _OUTPUT
+    whole_prompt = request.error is None and request.prompt_tokens == length
+    return whole_prompt and request.output_tokens == _OUTPUT and not any(ended_by_length(request))

@@ -3,6 +3,7 @@
 import time
 from typing import TYPE_CHECKING
 
+from reproducer.documents.base import shown
 from reproducer.documents.measured import Sample
 from reproducer.documents.receipts import FidelityReference
 from reproducer.errors import UsageError
@@ -13,6 +14,8 @@ from reproducer.qualify.prompts import ids_sha256
 
 if TYPE_CHECKING:
     from reproducer.qualify.target import Target
+
+_WHOLE = ("length", "stop")  # receipts of the first format say the second
 
 
 class Fidelity(Method):
@@ -55,6 +58,8 @@ class Fidelity(Method):
                 yield f"request {position}: the server counts {request.prompt_tokens} prompt tokens, {sent} were sent"
             if request.output_tokens != len(prompt.output_ids) or request.output_ids is None:
                 yield f"request {position}: {request.output_tokens} output tokens instead of {len(prompt.output_ids)}"
+            if request.finish_reason not in _WHOLE:
+                yield f"request {position}: it ended by {shown(request.finish_reason)}"
             top = request.top_logprobs or ()
             if len(top) != request.output_tokens or any(len(each) < reference.top for each in top):
                 yield f"request {position}: not every token has its {reference.top} log-probabilities"

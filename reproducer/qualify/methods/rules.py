@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 
+from reproducer.documents.base import shown
 from reproducer.documents.lock import Scalar
 from reproducer.documents.measured import RequestRecord, Sample
 from reproducer.measures.quantities import Agreement, CompletedRequestRate
 from reproducer.qualify.divergence import matched
 from reproducer.qualify.methods.method import Faults, Parameters
 from reproducer.qualify.prompts import ids_sha256, token_prompt
+
+LENGTH = "length"
 
 
 def number(values: Mapping[str, Scalar], name: str) -> float:
@@ -71,6 +74,13 @@ def requests_as_asked(
             yield f"request {position}: the server counts {request.prompt_tokens} prompt tokens, {length} were sent"
         if request.output_tokens != output:
             yield f"request {position}: {request.output_tokens} output tokens instead of {output}"
+        yield from (f"request {position}: {fault}" for fault in ended_by_length(request))
+
+
+def ended_by_length(request: RequestRecord) -> Faults:
+    """An output of a fixed length ends because it has that length, and for no other reason."""
+    if request.finish_reason != LENGTH:
+        yield f"it ended by {shown(request.finish_reason)} instead of its length"
 
 
 def cold(requests: Iterable[RequestRecord]) -> Faults:

@@ -11,7 +11,7 @@ from reproducer.documents.receipts import FidelityReference
 from reproducer.measures.quantities import AggregateMakespanRate, Count, Duration, Fact
 from reproducer.qualify.holdings import reading
 from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.methods.rules import number, prompt_seed, seed, whole
+from reproducer.qualify.methods.rules import ended_by_length, number, prompt_seed, seed, whole
 from reproducer.qualify.prompts import ids_sha256, token_prompt
 
 if TYPE_CHECKING:
@@ -130,6 +130,8 @@ def _not_asked(request: RequestRecord, prompt: tuple[int, ...], output: int) -> 
         yield f"the server counts {request.prompt_tokens} prompt tokens, {len(prompt)} were sent"
     if request.error is None and request.output_tokens != output:
         yield f"{request.output_tokens} output tokens instead of {output}"
+    if request.error is None:
+        yield from ended_by_length(request)
 
 
 def _in_rounds(parameters: Parameters, sample: Sample) -> list[tuple[RequestRecord, ...]]:

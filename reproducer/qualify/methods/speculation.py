@@ -10,7 +10,7 @@ from reproducer.measures.quantities import Agreement, Count, Fact
 from reproducer.qualify.divergence import matched
 from reproducer.qualify.exchanges import UntoldError
 from reproducer.qualify.methods.method import Faults, Found, Method, Observed, Parameters
-from reproducer.qualify.methods.rules import number, whole
+from reproducer.qualify.methods.rules import ended_by_length, number, whole
 from reproducer.qualify.prompts import REFERENCE_PROMPTS, ids_sha256
 
 if TYPE_CHECKING:
@@ -55,6 +55,10 @@ class Speculation(Method):
         for position, prompt in enumerate(reference.prompts if reference is not None else ()):
             if sample.requests[position].prompt_sha256 != ids_sha256(prompt.prompt_ids):
                 yield f"request {position}: the prompt is not the reference's"
+            if sample.requests[position].prompt_tokens != len(prompt.prompt_ids):
+                counted = sample.requests[position].prompt_tokens
+                sent = len(prompt.prompt_ids)
+                yield f"request {position}: the server counts {counted} prompt tokens, {sent} were sent"
         drafted = whole(sample.facts, DRAFTED)
         if drafted <= 1:
             yield "the server does not say how many tokens it drafts"
@@ -62,6 +66,7 @@ class Speculation(Method):
         for position, request in enumerate(sample.requests):
             if request.output_tokens != output or request.output_ids is None:
                 yield f"request {position}: {request.output_tokens} output tokens instead of {output}"
+            yield from (f"request {position}: {fault}" for fault in ended_by_length(request))
             if request.speculation is None:
                 yield f"request {position}: the server counts no drafted tokens"
             else:

@@ -62,6 +62,7 @@ class Definition:
         needs: what the server must give; without it the measure is skipped.
         needs_reference: whether it compares with the lock's reference.
         takes_reference: whether it compares with the lock's reference where there is one.
+        reuses: whether pages of its own prompts are to be found again, which takes prompts longer than a page.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Definition:
     needs: "tuple[Need, ...]" = ()
     needs_reference: bool = False
     takes_reference: bool = False
+    reuses: bool = False
 
     @property
     def spans(self) -> int:
@@ -129,6 +131,7 @@ _ALL = (
         ),
         "first request cold, second with the pages that the first one left",
         needs=("cached tokens",),
+        reuses=True,
     ),
     Definition(
         "restore.restart/1",
@@ -144,6 +147,7 @@ _ALL = (
         "written cold in one boot; in the next one the pages lie in storage only",
         stages=_ACROSS,
         needs=("storage tokens", "persistent tier"),
+        reuses=True,
     ),
     Definition(
         "restore.concurrent/1",
@@ -162,6 +166,7 @@ _ALL = (
         "written cold in one boot; in the next one the pages lie in storage only",
         stages=_ACROSS,
         needs=("storage tokens", "persistent tier"),
+        reuses=True,
     ),
     Definition(
         "namespace.flip/1",
@@ -179,6 +184,7 @@ _ALL = (
         "written cold in one boot; the next has another page size; in the one after that the pages lie in storage only",
         stages=(Stage("write"), Stage("flip", alters="page_size"), Stage("restore")),
         needs=("storage tokens", "persistent tier", "other page size"),
+        reuses=True,
     ),
     Definition(
         "determinism/1",
@@ -201,6 +207,7 @@ _ALL = (
         ),
         "cold for the first requests, with the pages that those left for all others",
         needs=("cached tokens",),
+        reuses=True,
     ),
     Definition(
         "speculation/1",

@@ -158,7 +158,15 @@ class Run:
             return "the lock has no reference to compare with"
         launch = self.opened.lock.launch
         lacking = next((why for need in known.needs if (why := self.engine.lacks(need, launch))), "")
-        return lacking or unaltered(self.opened.lock, alteration(measure))
+        return lacking or self._within_a_page(measure) or unaltered(self.opened.lock, alteration(measure))
+
+    def _within_a_page(self, measure: Measure) -> str:
+        """Why no page of the measure's prompts is ever found again; engines keep whole pages, less the last token."""
+        page = self.opened.lock.launch.effective.get("page_size")
+        length = resolved(measure.id, measure.parameters).get("prompt_tokens")
+        if not DEFINITIONS[measure.id].reuses or not isinstance(page, int) or not isinstance(length, int):
+            return ""
+        return f"prompts of {length} tokens do not fill a page of {page}: none is found again" if length <= page else ""
 
     @property
     def whole(self) -> tuple[Step, ...]:

@@ -12,6 +12,7 @@ from reproducer.documents.lock import Scalar
 from reproducer.documents.receipts import MeasureReceipt
 from reproducer.errors import NotCheckedError
 from reproducer.progress import Silent
+from reproducer.qualify.plan import planned
 from reproducer.qualify.suite import qualify
 from tests.qualify.conftest import Told
 from tests.qualify.servers import STORING, Booted, Boots, build_receipt, measure, suite
@@ -160,3 +161,21 @@ def test_the_locks_own_page_size_is_no_other_one(tmp_path: Path) -> None:
     """A flip to the page size that the lock has anyway would show nothing."""
     (flip,) = run(tmp_path, Boots(tmp_path / "server"), measure("namespace.flip/1", page_size=16))
     assert (flip.status, flip.reason) == ("skipped", "page_size 16 is the lock's own")
+
+
+def test_prompts_within_one_page_are_no_measure_of_what_is_found_again(tmp_path: Path) -> None:
+    """Engines keep whole pages: where the prompt fills none, the receipt says so and nothing is sent."""
+    short = [measure(each, prompt_tokens=16) for each in ("prefix.reuse/1", "determinism/1", "restore.restart/1")]
+    receipts = run(tmp_path, Boots(tmp_path / "server"), *short, measure("chat.smoke/1"))
+    assert [each.status for each in receipts] == ["skipped"] * 3 + ["passed"]
+    assert {each.reason for each in receipts[:3]} == {
+        "prompts of 16 tokens do not fill a page of 16: none is found again"
+    }
+
+
+def test_what_a_restart_brings_back_is_asked_for_first() -> None:
+    """In a later boot restores come before anything that fills the memory between engine and storage."""
+    suite = [(0, measure("prefill.cold/1")), (1, measure("restore.restart/1"))]
+    second = [step.part for step in planned(suite, 3) if step.slot == 2]
+    assert second == sorted(second, key=["restore", "write", "whole"].index)
+    assert second[0] == "restore"

@@ -217,7 +217,7 @@ class Forgetful(Boots):
 def test_a_server_that_dies_is_an_error_and_what_was_finished_is_kept(tmp_path: Path, told: Told) -> None:
     """The server is gone in the middle of a request: exit code 96, and the next run takes up after the first boot."""
     boots = Boots(tmp_path / "server", later=["--fault", "die", "--after", "1"])
-    with pytest.raises(NotCheckedError, match=r"the server died during decode\.single/1") as raised:
+    with pytest.raises(NotCheckedError, match=r"the server died during restore\.restart/1") as raised:
         run(tmp_path, boots, Silent())
     assert raised.value.exit_code == 96
     assert "finished samples are kept" in str(raised.value)

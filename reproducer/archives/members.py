@@ -6,6 +6,7 @@ links while it writes. So members are read here with `tarfile` and `zipfile`, an
 
 import gzip
 import hashlib
+import lzma
 import re
 import shutil
 import stat
@@ -21,6 +22,10 @@ from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS, Limits, TreeW
 from reproducer.documents.base import shown
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
 
+# What Python's own readers raise where an archive is broken, beside OSError, ValueError and RuntimeError.
+BROKEN_ARCHIVE = (
+    tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, NotImplementedError,
+)  # fmt: skip
 _LONGEST_HEADER = 8 << 10
 _MANY_DIGITS = re.compile(rb"[0-9]{100}")
 
@@ -62,7 +67,7 @@ class _Replay:
         return getattr(self._stream, name)
 
 
-class _Member(tarfile.TarInfo):
+class BoundedMember(tarfile.TarInfo):
     """A header of a tar file; `tarfile` reads extended ones whole and searches them in quadratic time."""
 
     _EXTENDED = frozenset(
@@ -91,7 +96,7 @@ def _faults(where: str) -> Iterator[None]:
     """Name what a broken archive or a full disk is."""
     try:
         yield
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, gzip.BadGzipFile, NotImplementedError) as error:
+    except (*BROKEN_ARCHIVE, gzip.BadGzipFile) as error:
         raise UnsafeInputError("is no archive that can be read", where=where, why=str(error)) from error
     except (RuntimeError, ValueError) as error:
         raise UnsafeInputError("is no archive that can be read", where=where, why=str(error)) from error
@@ -147,7 +152,7 @@ def _unpack_tar(archive: Path, writer: TreeWriter) -> None:
     with gzip.open(archive, "rb") as plain:
         bounded = _Bounded(plain, writer.allowed + min(headers, writer.allowed), where)
         with tarfile.open(  # type: ignore[call-overload]  # a reader
-            fileobj=bounded, mode="r|", errorlevel=2, tarinfo=_Member
+            fileobj=bounded, mode="r|", errorlevel=2, tarinfo=BoundedMember
         ) as tar:
             for member in tar:
                 path = member_path(member.name, where=where)

@@ -18,12 +18,11 @@ import io
 import re
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from reproducer.archives.members import zip_members
+from reproducer.archives.members import BROKEN_ARCHIVE, zip_members
 from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS
 from reproducer.binaries import archive, elf, fatbin
 from reproducer.binaries.content import FileContent, content_of
@@ -114,7 +113,7 @@ def read_wheel(wheel: Path, *, build_paths: Sequence[Path] = ()) -> WheelContent
                         code[path] = built.device_code_sha256
                 else:
                     normal[path] = _normal(path, raw[path], data, build_paths, texts)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError, zlib.error) as error:
+    except (*BROKEN_ARCHIVE, RuntimeError, OSError, ValueError) as error:
         raise UnsafeInputError("is no wheel that can be read", where=wheel.name, why=str(error)) from error
     for path, data in records.items():
         normal[path] = _kept(path, _contradictions(data, raw), texts)

@@ -8,7 +8,6 @@ import stat
 import tarfile
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Literal
 
+from reproducer.archives.members import BROKEN_ARCHIVE, BoundedMember
 from reproducer.archives.tree_writer import CHUNK, DEFAULT_LIMITS, member_path
 from reproducer.binaries.content import FileContent, content_of, file_content
 from reproducer.binaries.reading import Window, opened, window_of
@@ -25,7 +25,7 @@ from reproducer.errors import UnsafeInputError
 from reproducer.store.hashing import LinkReference, hash_file, hash_tree
 
 Kind = Literal["wheel", "archive", "folder", "file"]
-_FAULTS = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, ValueError, zlib.error, NotImplementedError)
+_FAULTS = (*BROKEN_ARCHIVE, OSError, ValueError, RuntimeError)  # links in a circle are a RecursionError
 _MOST_MEMBERS = 200_000
 
 
@@ -144,7 +144,7 @@ def _tar(path: Path, size: int, build_paths: Sequence[Path]) -> dict[str, Member
     found: dict[str, Member] = {}
     left = DEFAULT_LIMITS.allowed(size)
     try:
-        with tarfile.open(path) as packed:
+        with tarfile.open(path, tarinfo=BoundedMember) as packed:
             for entry in packed:
                 name = str(member_path(entry.name, where=path.name))
                 if entry.isdir():
@@ -173,7 +173,7 @@ def _archived(path: Path, member: str) -> Iterator[IO[bytes]]:
         with zipfile.ZipFile(path) as packed, packed.open(member) as source:
             yield source
         return
-    with tarfile.open(path) as packed_tar:
+    with tarfile.open(path, tarinfo=BoundedMember) as packed_tar:
         for entry in packed_tar:
             if str(member_path(entry.name, where=path.name)) == member and (source_ := packed_tar.extractfile(entry)):
                 with source_:

@@ -445,7 +445,8 @@ def test_variables_as_a_shell_keeps_them(tmp_path: Path) -> None:
     """What is added to, unset and exported reaches the server as a shell would hand it on."""
     from reproducer.importing.shell import read_script
 
-    text = "export A=1 B=2\nA+=0\nunset B\nB=3\nset -a\n: ${C:=4}\nset +a\nHOME=/h\nexport E=~/a:~/b:~\nA+=x D+=y sglang serve --model-path org/m\n"
+    before = "export A=1 B=2\nA+=0\nunset B\nB=3\nset -a\n: ${C:=4}\nset +a\nHOME=/h\nexport E=~/a:~/b:~\n"
+    text = before + "A+=x D+=y sglang serve --model-path org/m\n"
     (found,) = read_script(text, folder=tmp_path, where="run.sh").found
     assert found.environment == {"A": "10x", "C": "4", "D": "y", "E": "/h/a:/h/b:/h"}
 

@@ -186,3 +186,26 @@ def test_r14_other_code_beside(nvcc: Compile, tmp_path: Path) -> None:
     assert found.level == "inputs-identical"
     said = next(each for each in found.differences if each.where == "the file: architectures")
     assert (said.expected, said.got) == ("sm_90", "compute_90, sm_90")
+
+
+def test_broken_archives_are_refused_in_one_line(tmp_path: Path) -> None:
+    """Links in a circle, packed bytes that are none, a header without end: no fault of penny, and no memory taken."""
+    circle = io.BytesIO()
+    with tarfile.open(fileobj=circle, mode="w") as packed:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE):
+            entry = tarfile.TarInfo(f"a{int(kind)}")
+            entry.type, entry.linkname = kind, f"a{int(tarfile.SYMTYPE)}"
+            packed.addfile(entry)
+    lzma = io.BytesIO()
+    with zipfile.ZipFile(lzma, "w", compression=zipfile.ZIP_LZMA) as zipped:
+        zipped.writestr("a", os.urandom(1000))
+    broken = bytearray(lzma.getvalue())
+    broken[60:500] = bytes(each ^ 0x55 for each in broken[60:500])
+    header = tarfile.TarInfo("p")
+    header.type, header.size = tarfile.XHDTYPE, 1 << 20
+    endless = header.tobuf(format=tarfile.USTAR_FORMAT) + bytes(1 << 20) + bytes(1024)
+    for name, data in {"c.tar": circle.getvalue(), "b.whl": bytes(broken), "h.tar": endless}.items():
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UnsafeInputError) as caught:
+            compare_artefacts(tmp_path / name, tmp_path / name)
+        assert ("more than 8192 bytes" in str(caught.value)) == (name == "h.tar")

@@ -3,7 +3,6 @@
 import os
 import stat
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -107,7 +106,7 @@ def from_wheel(engine: str, version: str, path: Path) -> ArgumentSchema:
         InvalidDocumentError: as `read_arguments`.
         UnsafeInputError: no wheel that can be read, or with members that must not be.
     """
-    from reproducer.archives.members import zip_members
+    from reproducer.archives.members import BROKEN_ARCHIVE, zip_members
 
     try:
         with zipfile.ZipFile(path) as packed:
@@ -123,5 +122,5 @@ def from_wheel(engine: str, version: str, path: Path) -> ArgumentSchema:
                 return tuple(sorted(name for name in members if name.startswith(f"{below}/")))
 
             return read_arguments(engine, version, read, list_files)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, OSError, ValueError, zlib.error) as error:
+    except (*BROKEN_ARCHIVE, RuntimeError, OSError, ValueError) as error:
         raise UnsafeInputError("is no wheel that can be read", where=path.name, why=str(error)) from error

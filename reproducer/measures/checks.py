@@ -56,6 +56,9 @@ def alteration(measure: Measure) -> dict[str, Scalar]:
     return {name: parameters[name] for name in names}
 
 
+_LARGEST_SHARE = 1e6  # of a reference receipt's value; more of it is no number any more after everything was measured
+
+
 def check_measure(measure: Measure) -> None:
     """Check a measure of a lock or manifest: parameters, and that every threshold bounds a value it gives, in its unit.
 
@@ -76,13 +79,19 @@ def check_measure(measure: Measure) -> None:
             raise InvalidDocumentError(
                 f"{measure.id}: {value.name} is in {value.unit}, the threshold in {shown(threshold.unit)}"
             )
+        elif isinstance(threshold.bound, bool) and value.unit != "bool":
+            raise InvalidDocumentError(
+                f"{measure.id}: {value.name} is in {value.unit}, and the bound is true or false",
+                todo="only a value in unit 'bool' is bounded by one of them",
+            )
 
 
 def _check_relative(measure: Measure, threshold: Threshold) -> None:
     """A bound relative to a receipt is a share of its value."""
-    if threshold.unit != "ratio" or isinstance(threshold.bound, bool) or not threshold.bound > 0:
+    if threshold.unit != "ratio" or isinstance(threshold.bound, bool) or not 0 < threshold.bound <= _LARGEST_SHARE:
         raise InvalidDocumentError(
-            f"{measure.id}: a bound on {threshold.value} relative to a receipt is a share above 0 in unit 'ratio'",
+            f"{measure.id}: a bound on {threshold.value} relative to a receipt is a share above 0 in unit 'ratio',"
+            f" {_LARGEST_SHARE:g} at most",
             todo="1.0 asks for the receipt's value, as far as its noise allows",
         )
 

@@ -61,7 +61,8 @@ def _swept(collected: Collected) -> tuple[list[int], list[int]]:
         ]
         starts = [collected.entered[index] for index in chosen]
         ends = [
-            collected.entered[index] + max(collected.queue[index], 0) + collected.forward[index] for index in chosen
+            collected.entered[index] + max(max(collected.queue[index], 0) + collected.forward[index], 1)
+            for index in chosen
         ]
         for index, sure, more in zip(chosen, *overlaps(starts, ends, clock.resolution), strict=True):
             surely[index], possibly[index] = sure, more

@@ -15,7 +15,7 @@ def overlaps(starts: Sequence[int], ends: Sequence[int], resolution: int) -> tup
 
     Args:
         starts: their starts.
-        ends: their ends; none lies before its start.
+        ends: their ends; each lies after its start.
         resolution: by how much two times can be off against each other; 0 for exact times.
     """
     surely = _met(starts, ends, max(resolution, 1))

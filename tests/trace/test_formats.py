@@ -67,6 +67,23 @@ RELEASES = {
         ),
         (
             "ReqTimeStats(rid=a1, input_len=472, cached_input_len=192, output_len=364, attempts=1, type=unified): "
+            "queue_duration=1.64ms, forward_duration=2355.41ms, entry_time=1787601371.304"
+        ),
+        "wall clock",
+    ),
+    "a build that says when the prefill ended": (
+        (
+            "Decode batch [812], #running-req: 2, #full token: 341, full token usage: 0.01, mamba num: 2, "
+            "mamba usage: 0.10, accept len: 3.25, accept rate: 0.45, cap len: 4.00, block accept len: 2.00, "
+            "cuda graph: True, gen throughput (token/s): 61.48, #queue-req: 3, est. decode TFLOPS/s (per GPU): 1.20"
+        ),
+        (
+            "Prefill batch [811], #new-seq: 1, #new-token: 64, #cached-token: 32, full token usage: 0.00, "
+            "#running-req: 0, #queue-req: 0, #pending-token: 0, #replay-token: 2, cuda graph: False, "
+            "input throughput (token/s): 27.56"
+        ),
+        (
+            "ReqTimeStats(rid=a1, input_len=472, cached_input_len=192, output_len=364, attempts=1, type=unified): "
             "queue_duration=1.64ms, initial_prefill_elapsed=85.09ms, post_prefill_elapsed=2270.33ms, "
             "forward_duration=2355.41ms, entry_time=1787601371.304"
         ),

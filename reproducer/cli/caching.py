@@ -53,11 +53,11 @@ def list_(
     from reproducer.cli.show_cache import listing_table
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    place = _kv(kv, store)
+    place, known = _kv(kv, store), _locks(locks)
     if _empty(kv, place):
         found = Listing(str(place.absolute()), (), ())
     else:
-        found = listing(place, _locks(locks), reporter=front.reporter)
+        found = listing(place, known, reporter=front.reporter)
     content = {
         "kv": found.kv,
         "namespaces": [entry.content() for entry in found.entries],
@@ -171,11 +171,11 @@ def gc(
     limits = Budget(
         parse_size(budget) if budget is not None else None, parse_size(budget_each) if budget_each is not None else None
     )
-    place = _kv(kv, store)
+    place, known = _kv(kv, store), _locks(locks)
     if _empty(kv, place):
         done = Collected(str(place.absolute()), apply, (), (), 0, ())
     else:
-        done = collect(place, _locks(locks), limits, apply=apply, reporter=front.reporter)
+        done = collect(place, known, limits, apply=apply, reporter=front.reporter)
     content = {
         "kv": done.kv,
         "applied": done.applied,

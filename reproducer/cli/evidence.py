@@ -1,6 +1,9 @@
 """`penny verify`, `penny attest`."""
 
+import re
+from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
     from reproducer.ledger import AnyReceipt
 
 EVIDENCE = Path("evidence")
+INDEX = "index.json"
+_SHA256 = "[0-9a-f]{64}"
+_MOST_ENTRIES = 1000
+_MOST_TOLD = 6
 
 
 def verify(
@@ -108,15 +115,22 @@ def verdict_of(
 ) -> "Verdict":
     """The verdict over a bundle, a folder of receipts, or the newest receipts in the store."""
     from reproducer.attest.keys import PublicKey
+    from reproducer.documents.base import shown
     from reproducer.documents.opened import open_lock
     from reproducer.documents.verdict import Verdict
     from reproducer.ledger import Ledger
     from reproducer.verify.bundle import verify_bundle
     from reproducer.verify.receipts import verify_receipts
 
-    if bundle is not None and not bundle.is_dir():
-        raise UsageError("there is no bundle here", where=str(bundle), todo="name the folder of a bundle")
-    if bundle is not None and (bundle / "index.json").exists():
+    if lock_digest is not None and not re.fullmatch(_SHA256, lock_digest):
+        raise UsageError(
+            f"{shown(lock_digest)} is no lock digest",
+            where="--lock-digest",
+            why="it must be 64 hex digits in lower case",
+        )
+    if bundle is not None:
+        _refuse_place(bundle)
+    if bundle is not None and (bundle / INDEX).exists():
         trusted = PublicKey.from_file(key) if key is not None else None
         return verify_bundle(bundle, trusted, expected_lock=lock_digest)
     if key is not None:
@@ -129,12 +143,50 @@ def verdict_of(
     return Verdict(checks=verify_receipts(opened, receipts))
 
 
+def _refuse_place(folder: Path) -> None:
+    """Refuse what is neither a bundle nor a folder of receipts; name the bundles that lie in it.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if folder.is_file():
+        whole = (folder.parent / INDEX).exists()
+        raise UsageError(
+            "is a file, and the folder of a bundle or of receipts belongs here",
+            where=str(folder),
+            todo=f"`penny verify {quote(str(folder.parent))}` checks the bundle that it lies in" if whole else "",
+        )
+    if not folder.is_dir():
+        raise UsageError("there is no bundle here", where=str(folder), todo="name the folder of a bundle")
+    if not any(each.suffix == ".json" for each in _entries(folder)) and (found := _bundles_in(folder)):
+        told = ", ".join(quote(str(each)) for each in found[:_MOST_TOLD])
+        more = f" and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+        raise UsageError(
+            "is no bundle; bundles lie in it", where=str(folder), todo=f"name one of {told}{more} to `penny verify`"
+        )
+
+
+def _bundles_in(folder: Path) -> list[Path]:
+    """The bundles one or two folders below, by name; links are not followed."""
+    below = [each for each in _entries(folder) if each.is_dir() and not each.is_symlink()]
+    below += [inner for each in below for inner in _entries(each) if inner.is_dir() and not inner.is_symlink()]
+    return sorted(each for each in below if (each / INDEX).is_file())
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in a folder, as far as it is read."""
+    try:
+        return list(islice(folder.iterdir(), _MOST_ENTRIES))
+    except OSError:
+        return []
+
+
 def _builds(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":
     """Every build receipt of a lock."""
     ledger = ledger_of(open_store(store), opened)
     if found := ledger.builds():
         return found
-    raise UsageError("there is no build receipt of this lock", where=str(ledger.folder), todo="run `penny build`")
+    raise NotCheckedError("there is no build receipt of this lock", where=str(ledger.folder), todo="run `penny build`")
 
 
 def newest(opened: "OpenedLock", store: Path | None) -> "tuple[AnyReceipt, ...]":

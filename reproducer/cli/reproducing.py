@@ -23,13 +23,17 @@ from reproducer.cli.front import (
     finish,
     open_store,
 )
+from reproducer.errors import UsageError
 
 if TYPE_CHECKING:
     from reproducer.reproduce import Step
 
 
 def reproduce(
-    lock_path: Annotated[Path, typer.Argument(help="The lock.", metavar="LOCK")] = DEFAULT_LOCK,
+    lock_path: Annotated[
+        Path | None,
+        typer.Argument(help=f"The lock; default: {DEFAULT_LOCK}.", metavar="LOCK", show_default=False),
+    ] = None,
     *,
     lock_option: Annotated[Path | None, typer.Option("--lock", help="The lock, as an option.")] = None,
     store: StoreOption = None,
@@ -54,7 +58,9 @@ def reproduce(
     from reproducer.reproduce import reproduce as walk
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    opened = open_lock(lock_option or lock_path)
+    if lock_path is not None and lock_option is not None:
+        raise UsageError("two locks at once", where=f"{lock_path} and {lock_option}", todo="name one of them")
+    opened = open_lock(lock_path or lock_option or DEFAULT_LOCK)
     refuse_adoption(opened, python, checkpoint)
     place = open_store(store)
     accepted = front.accepted(place, opened, yes=yes)

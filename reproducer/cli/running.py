@@ -169,12 +169,20 @@ def stop(
     from reproducer.launch.server import stop as end
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
-    records = servers(open_store(store))
+    place = open_store(store)
+    every = records = servers(place)
     if not everything:
         digest = open_lock(lock_path).digest
-        records = tuple(record for record in records if record.lock_digest == digest)
+        records = tuple(record for record in every if record.lock_digest == digest)
+    if not every:
+        raise UsageError("no detached server is running", where=f"store {place.root}")
     if not records:
-        raise UsageError("no detached server of this lock is running", todo="`penny stop --all` looks at every lock")
+        raise UsageError(
+            "no detached server of this lock is running",
+            where=str(lock_path),
+            why=f"of other locks there run {', '.join(sorted({record.lock_name for record in every}))}",
+            todo="name the lock of one with --lock, or end all of them with `penny stop --all`",
+        )
     for record in records:
         end(record, reporter=front.reporter)
     front.emit(

@@ -1,5 +1,6 @@
 """Results as a person reads them: tables that fit 80 columns."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,8 +81,16 @@ def verdict_table(verdict: "Verdict", *, every: bool) -> RenderableType:
 def _check_text(check: "Check") -> Text:
     parts = [check.reason] if check.reason else []
     if check.expected or check.got:
-        parts.append(f"expected {check.expected}, got {check.got}" if check.expected else f"got {check.got}")
+        parts.append(", ".join(f"{word} {said}" for word, said in _sides(check)))
     return Text("; ".join(parts), overflow="fold")
+
+
+def _sides(check: "Check") -> Iterator[tuple[str, str]]:
+    """What was expected and what was got, once where both are the same, and neither where it is empty."""
+    if check.expected and check.expected != check.got:
+        yield "expected", check.expected
+    if check.got:
+        yield "got", check.got
 
 
 def build_table(receipt: "BuildReceipt", path: Path) -> RenderableType:

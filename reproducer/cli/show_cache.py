@@ -159,9 +159,9 @@ def collected_table(done: "Collected") -> RenderableType:
     gone = sum(each.on_disk for each in done.removals)
     verb = "freed" if done.applied else "would be freed"
     lines: list[RenderableType] = [table] if done.removals else []
-    lines.append(
-        Text(f"\n{bytes_text(gone)} {verb}, {bytes_text(done.left)} {'stay' if done.applied else 'would stay'}")
-    )
+    first = "\n" if done.removals else ""
+    stay = "stay" if done.applied else "would stay"
+    lines.append(Text(f"{first}{bytes_text(gone)} {verb}, {bytes_text(done.left)} {stay}"))
     finish = "finished" if done.applied else "would finish"
     lines += [Text(f"{finish} {name}") for name in done.finished]
     lines += [Text(f"not reached: {each}", style="bold yellow") for each in done.short]

@@ -17,6 +17,7 @@ from reproducer.identity.root import open_root
 from reproducer.launch.server import Server, running
 from reproducer.ledger import Ledger
 from reproducer.store.faults import free_bytes, writing
+from reproducer.trace.kept import TRACES, keep_trace
 
 if TYPE_CHECKING:
     from reproducer.build.runtime import Runtime
@@ -51,7 +52,7 @@ class Boots:
 
     @contextmanager
     def boot(self, altered: Mapping[str, Scalar] | None = None) -> Iterator[Server]:
-        """One server, stopped when the context ends.
+        """One server, stopped when the context ends; then its log is traced.
 
         Args:
             altered: the effective values in which it is to differ from the lock, and lie in another namespace.
@@ -83,6 +84,7 @@ class Boots:
             yield server
             self._check_room()
             since = time.monotonic()
+        keep_trace(self.ledger.folder / TRACES, server.receipt, log, self.reporter)
         self.seconds += time.monotonic() - since
 
     def _check_room(self) -> None:

@@ -27,6 +27,7 @@ from reproducer.ledger import AnyReceipt, Ledger, evidence_of
 from reproducer.measures.apart import names
 from reproducer.qualify.suite import qualify
 from reproducer.runs import run_folder
+from reproducer.trace.kept import TRACES, kept_traces
 from reproducer.verify.bundle import verify_bundle
 from reproducer.verify.receipts import verify_receipts
 
@@ -174,7 +175,8 @@ def reproduce(
 
         since = time.monotonic()
         bundle = bundle_folder(places.evidence, opened, receipts)
-        write_bundle(bundle, opened, receipts, key, checks)
+        traces = kept_traces(ledger.folder / TRACES, receipts)
+        write_bundle(bundle, opened, receipts, key, checks, traces=traces)
         verdict = verify_bundle(bundle, key.public)
         walk.ended("attest", since, f"signed by key {key.public.key_id[:12]}, read back: {verdict.word}")
     return Reproduction(verdict, bundle, tuple(walk.steps))

@@ -20,6 +20,7 @@ from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, references
 from reproducer.documents.receipts import BundleFile, BundleIndex, MeasureReceipt
 from reproducer.documents.toml import parse_toml
+from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
 from reproducer.ledger import AnyReceipt, receipt_name
@@ -30,6 +31,7 @@ from reproducer.report.markdown import report
 from reproducer.report.subject import Subject
 from reproducer.samples.beside import file_name, is_file_name, packed_samples, plain
 from reproducer.sanitize.text import page, refuse_leaks
+from reproducer.trace.kept import TRACES, trace_name
 
 LOCK = "penny.lock.toml"
 PUBLIC = "public.pem"
@@ -39,7 +41,7 @@ PAGE = "report.html"
 VERDICT = "verdict.json"
 STATEMENTS = "statements"
 SIGNED = ".sigstore.json"
-_OWN = frozenset({INDEX, LOCK, PUBLIC, REPORT, FIGURE, PAGE, VERDICT, RECEIPTS, STATEMENTS})
+_OWN = frozenset({INDEX, LOCK, PUBLIC, REPORT, FIGURE, PAGE, VERDICT, RECEIPTS, STATEMENTS, TRACES})
 _UNFINISHED = ".bundle-"
 
 
@@ -49,6 +51,8 @@ def write_bundle(
     receipts: Iterable[AnyReceipt],
     key: SigningKey,
     checks: Iterable[Check],
+    *,
+    traces: Iterable[Trace] = (),
 ) -> BundleIndex:
     """Sign receipts and write their bundle; failures are signed as well as successes.
 
@@ -58,6 +62,7 @@ def write_bundle(
         receipts: every receipt that the claims rest on.
         key: who signs.
         checks: what `verify_receipts` found.
+        traces: what the logs of the boots say, as `kept_traces` gives them.
 
     Returns:
         The index as written.
@@ -71,7 +76,11 @@ def write_bundle(
     by_name = {receipt_name(receipt): receipt for receipt in receipts}
     ordered = tuple(by_name[name] for name in sorted(by_name))
     verdict = Verdict(checks=tuple(checks))
-    content = bundle_content(opened.lock, ordered, verdict, key.public)
+    traced = tuple(traces)
+    content = bundle_content(opened.lock, ordered, verdict, key.public, traces=traced)
+    for each in traced:
+        if each.served is not None:
+            content[f"{TRACES}/{trace_name(each.served.launch_receipt)}"] = each.canonical() + b"\n"
     for name, receipt in by_name.items():
         content[f"{RECEIPTS}/{name}"] = receipt.canonical() + b"\n"
         if isinstance(receipt, MeasureReceipt) and receipt.samples_beside is not None:
@@ -89,18 +98,26 @@ def write_bundle(
 
 
 def bundle_content(
-    lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key: PublicKey, *, with_page: bool = True
+    lock: Lock,
+    receipts: tuple[AnyReceipt, ...],
+    verdict: Verdict,
+    key: PublicKey,
+    *,
+    traces: tuple[Trace, ...] = (),
+    with_page: bool = True,
 ) -> dict[str, bytes]:
-    """The files of a bundle that follow from lock, receipts, verdict and key alone: report, figure, page, verdict, key.
+    """The files of a bundle that follow from its other ones and the key: report, figure, page, verdict, key.
 
     Args:
         lock: the lock.
         receipts: every receipt of the bundle.
         verdict: what was found when it was signed.
         key: the signer's.
+        traces: every trace of the bundle, oldest boot first.
         with_page: False for the bundle of a penny that wrote no page; drawing one takes a moment.
     """
-    made = {} if not with_page else {PAGE: html_page(Subject(lock, receipts, verdict, key_id=key.key_id)).encode()}
+    subject = Subject(lock, receipts, verdict, key_id=key.key_id, traces=traces)
+    made = {PAGE: html_page(subject).encode()} if with_page else {}
     return made | {
         PUBLIC: key.pem,
         VERDICT: canonical_bytes(verdict.content()) + b"\n",

@@ -91,6 +91,7 @@ def attest(
     from reproducer.attest.keys import signing_key
     from reproducer.documents.opened import open_lock
     from reproducer.reproduce import bundle_folder
+    from reproducer.trace.kept import TRACES, kept_traces
     from reproducer.verify.bundle import verify_bundle
     from reproducer.verify.receipts import verify_receipts
 
@@ -101,7 +102,8 @@ def attest(
     checks = verify_receipts(opened, receipts)
     key = signing_key(keys)
     folder = bundle_folder(evidence, opened, receipts)
-    write_bundle(folder, opened, receipts, key, checks)
+    traces = kept_traces(ledger_of(open_store(store), opened).folder / TRACES, receipts)
+    write_bundle(folder, opened, receipts, key, checks, traces=traces)
     verdict = verify_bundle(folder, key.public)
     front.emit(
         {"bundle": str(folder), "subject": opened.digest, "key_id": key.public.key_id, "verdict": verdict.word},

@@ -15,6 +15,8 @@ from reproducer.cli.front import (
     StoreOption,
     VerboseOption,
     finish,
+    ledger_of,
+    open_store,
 )
 from reproducer.errors import UsageError
 
@@ -138,6 +140,7 @@ def _subject(
     from reproducer.documents.verdict import Verdict
     from reproducer.ledger import Ledger
     from reproducer.report.subject import Subject
+    from reproducer.trace.kept import TRACES, kept_traces
     from reproducer.verify.receipts import verify_receipts
 
     said = tuple(Claim.from_json(read_text(each, what="claim"), where=str(each)) for each in claims)
@@ -148,7 +151,8 @@ def _subject(
         opened = open_lock(lock_path)
         receipts = newest(opened, store)
         verdict = Verdict(checks=verify_receipts(opened, receipts))
-        return Subject(opened.lock, receipts, verdict, claims=said, imported=others)
+        traces = kept_traces(ledger_of(open_store(store), opened).folder / TRACES, receipts)
+        return Subject(opened.lock, receipts, verdict, claims=said, imported=others, traces=traces)
     verdict = verdict_of(bundle, key, lock_path, store)
     opened = open_lock(bundle / DEFAULT_LOCK)
     receipts = Ledger(bundle / "receipts").receipts()
@@ -163,4 +167,5 @@ def _subject(
         bundle_digest=hashlib.sha256(index).hexdigest(),
         claims=said,
         imported=others,
+        traces=kept_traces(bundle / TRACES, receipts),
     )

@@ -10,6 +10,7 @@ from reproducer.documents.verdict import Aspect
 from reproducer.measures.definitions import COUNTED
 from reproducer.report.blocks import WORDS, Block, Content, Facts, Listing, Prose, Section, Table
 from reproducer.report.distributions import acceptance, context, prefill, restore, spread
+from reproducer.report.served import served
 from reproducer.report.subject import Subject
 from reproducer.report.text import NOTHING, gibibytes, number
 from reproducer.report.verifying import limits, verifying
@@ -33,6 +34,7 @@ def content(subject: Subject) -> Content:
         restore(subject),
         acceptance(subject),
         spread(subject),
+        served(subject),
         *_imported(subject),
         *_claims(subject),
         _checks(subject),

@@ -8,6 +8,7 @@ from reproducer.documents.claims import Claim
 from reproducer.documents.imported import ImportedResult
 from reproducer.documents.lock import Lock
 from reproducer.documents.receipts import BuildReceipt, LaunchReceipt, MeasureReceipt
+from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Verdict
 from reproducer.ledger import AnyReceipt
 from reproducer.measures.apart import bare_names, identity
@@ -22,6 +23,7 @@ class Subject:
         bundle_digest: sha256 of the bundle's index; None of the page that lies in the bundle, which the index names.
         claims: published claims that are shown beside the receipts, never among them.
         imported: the same for results of other harnesses.
+        traces: what the logs of the boots say, oldest boot first.
     """
 
     lock: Lock
@@ -31,6 +33,7 @@ class Subject:
     bundle_digest: str | None = None
     claims: tuple[Claim, ...] = ()
     imported: tuple[ImportedResult, ...] = ()
+    traces: tuple[Trace, ...] = ()
 
     @cached_property
     def builds(self) -> tuple[BuildReceipt, ...]:

@@ -12,8 +12,9 @@ from reproducer.documents.base import parse_json, shown
 from reproducer.documents.bounds import MOST_VALUES, values_in
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, references
-from reproducer.documents.receipts import BundleIndex, MeasureReceipt
+from reproducer.documents.receipts import BundleIndex, LaunchReceipt, MeasureReceipt
 from reproducer.documents.toml import parse_toml
+from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Check, Verdict
 from reproducer.errors import InvalidDocumentError, PennyError, SignatureError
 from reproducer.ledger import AnyReceipt, parse_receipt, receipt_name
@@ -21,6 +22,7 @@ from reproducer.report.html import PAGE_FORMAT, drawn_by, is_drawn, without_draw
 from reproducer.report.markdown import REPORT_FORMAT
 from reproducer.samples.beside import file_name, is_file_name, with_samples
 from reproducer.samples.columns import LARGEST, MOST_ENTRIES
+from reproducer.trace.kept import TRACES, served_by, trace_name
 from reproducer.verify.evidence import check, unknown
 from reproducer.verify.folder import read_folder
 from reproducer.verify.receipts import verify_receipts
@@ -61,7 +63,8 @@ def verify_bundle(folder: Path, key: PublicKey | None, *, expected_lock: str | N
     checks += check_statements(opened.lock, receipts, inspection.index_sha256, findings)
     of_receipts = verify_receipts(opened, receipts)
     checks += of_receipts
-    checks += inspection.prose(opened.lock, receipts, of_receipts, index.key_id)
+    traces = inspection.traces(receipts, checks)
+    checks += inspection.prose(opened.lock, receipts, of_receipts, index.key_id, traces)
     return Verdict(checks=tuple(checks))
 
 
@@ -223,8 +226,39 @@ class _Inspection:
         )
         return tuple(found)
 
+    def traces(self, receipts: tuple[AnyReceipt, ...], checks: list[Check]) -> tuple[Trace, ...]:
+        """What the logs of the boots say; no check where a bundle has no trace. The logs themselves are not here."""
+        lying = sorted(name for name in self._content if name.startswith(f"{TRACES}/"))
+        if not lying:
+            return ()
+        launches = sorted(
+            (each for each in receipts if isinstance(each, LaunchReceipt)), key=lambda each: (each.created, each.digest)
+        )
+        boots = {f"{TRACES}/{trace_name(each.digest)}": each for each in launches}
+        faults = [f"{name} is of no boot of this bundle" for name in lying if name not in boots]
+        found, values = [], 0
+        for name in (name for name in boots if name in self._content):
+            values += values_in(self._content[name])
+            if values > MOST_VALUES:
+                faults.append(f"{name} was not read: with it the traces hold more than {MOST_VALUES} values")
+                continue
+            try:
+                traced = Trace.from_json(self._text(name), where=self._where(name))
+            except InvalidDocumentError as error:
+                faults.append(str(error))
+                continue
+            faults += [f"{name}: {fault}" for fault in served_by(traced, boots[name])]
+            found.append(traced)
+        checks.append(check("traces", "signature", faults, got=f"{len(lying)} traces, each of a boot of this bundle"))
+        return tuple(found)
+
     def prose(
-        self, lock: Lock, receipts: tuple[AnyReceipt, ...], checks: tuple[Check, ...], key_id: str
+        self,
+        lock: Lock,
+        receipts: tuple[AnyReceipt, ...],
+        checks: tuple[Check, ...],
+        key_id: str,
+        traces: tuple[Trace, ...],
     ) -> list[Check]:
         """What the bundle's verdict and report say against what was found now."""
         now = Verdict(checks=checks)
@@ -244,10 +278,17 @@ class _Inspection:
         if then.outcome != now.outcome:
             faults.append(f"it says {then.word} ({then.outcome.exit_code}), {now.outcome.exit_code} was found")
         found = [check("verdict", "signature", faults, expected=now.word, got=then.word)]
-        found += self._report(lock, receipts, then, key_id)
+        found += self._report(lock, receipts, then, key_id, traces)
         return found
 
-    def _report(self, lock: Lock, receipts: tuple[AnyReceipt, ...], verdict: Verdict, key_id: str) -> list[Check]:
+    def _report(
+        self,
+        lock: Lock,
+        receipts: tuple[AnyReceipt, ...],
+        verdict: Verdict,
+        key_id: str,
+        traces: tuple[Trace, ...],
+    ) -> list[Check]:
         """The report and the page are made again and compared; one of another format cannot be, and says so."""
         text = self._content.get(REPORT, b"")
         first = text.split(b"\n", 1)[0].decode("utf-8", "replace")
@@ -259,7 +300,7 @@ class _Inspection:
         if own is None or own.key_id != key_id:
             return [check("report", "signature", ["there is no key in the bundle that it could name"])]
         try:
-            again = bundle_content(lock, receipts, verdict, own, with_page=PAGE in self._content)
+            again = bundle_content(lock, receipts, verdict, own, traces=traces, with_page=PAGE in self._content)
         except PennyError as error:
             return [check("report", "signature", [str(error)])]
         faults = [

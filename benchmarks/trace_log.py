@@ -124,8 +124,9 @@ def _arms(log: Path) -> dict[str, list[str]]:
 
 def _run(command: list[str]) -> Run:
     since = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # noqa: S603  own commands
-    _, status, used = os.wait4(process.pid, 0)
+    with tempfile.TemporaryFile() as told:  # GNU grep stops at the first match where its output is /dev/null
+        process = subprocess.Popen(command, stdout=told, stderr=subprocess.PIPE)
+        _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     said = process.stderr.read() if process.stderr is not None else b""
     if process.stderr is not None:

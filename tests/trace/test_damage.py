@@ -169,6 +169,21 @@ def test_tables(tmp_path: Path) -> None:
         trace([path])
 
 
+def test_rates_and_overlap_of_a_table(tmp_path: Path) -> None:
+    """Rates are over the requests that have one; an overlap that a table states holds, and is shown to be ruled out."""
+    path = tmp_path / "requests.csv"
+    path.write_text(
+        "finished_at,input_len,output_len,post_prefill_ms,forward_ms,overlapping\n"
+        "10:00:02.000,10,10,1000,1500,0\n10:00:12.000,10,60,2000,2500,1\n10:00:22.000,10,500,,2500,0\n",
+        encoding="utf-8",
+    )
+    found = trace([path]).trace.requests
+    assert found.completed.decode is not None
+    assert (found.completed.requests, found.completed.decode.requests) == (3, 2)
+    assert (found.completed.decode.median, found.completed.decode.token_weighted) == (20.0, 70 / 3)
+    assert (found.alone.requests, found.overlapping.requests, found.contradicted) == (2, 1, 1)
+
+
 PIECES = st.sampled_from((DECODE, PREFILL, REQUEST, OTHER, STAMP, "\0", "\r", "\xff", "{", '{"log":"', "]", ", ", ""))
 
 

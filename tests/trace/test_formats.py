@@ -168,7 +168,8 @@ def test_the_request_logger(tmp_path: Path) -> None:
         "queue_duration=1.00ms, forward_duration=400.00ms, entry_time=1787601371.000"
     )
     text = (
-        f"{STAMP} Finish: obj=GenerateReqInput(text='a {{'), out={{'text': 'b', 'meta_info': {{'id': 'one', "
+        f"{STAMP} Finish: obj=GenerateReqInput(text=\"'meta_info': {{'id': 'evil', 'prompt_tokens': 9, "
+        "'completion_tokens': 9}\"), out={'text': 'b', 'meta_info': {'id': 'one', "
         "'finish_reason': {'type': 'length', 'length': 30}, 'prompt_tokens': 40, 'completion_tokens': 30, "
         "'cached_tokens': 8, 'forward_entry_time': 1787601371.001, 'prefill_finished_time': 1787601371.101, "
         "'queue_time': 0.001, 'request_finished_ts': 1787601371.401}}"

@@ -92,6 +92,8 @@ def _file(each: "Sanitized") -> dict[str, Any]:
         "form": each.form,
         "removed": each.removed,
         "changed": each.changed,
-        "numbers": each.numbers,
-        "numbers_digest": each.digest,
+        "numbers": each.proven.numbers,
+        "numbers_digest": each.proven.digest,
+        "requests": each.proven.requests,
+        "windows": each.proven.windows,
     }

@@ -9,6 +9,7 @@ from rich.text import Text
 from reproducer.sanitize.kinds import KINDS, MEANINGS
 
 if TYPE_CHECKING:
+    from reproducer.sanitize.proof import Proven
     from reproducer.sanitize.sanitizing import Result
 
 _FILES = 60
@@ -20,11 +21,12 @@ def shown(result: "Result") -> RenderableType:
     table.add_column("file", overflow="fold")
     table.add_column("read as")
     table.add_column("taken out", overflow="fold")
-    table.add_column("numbers equal", justify="right")
+    for heading in ("requests", "windows", "numbers"):
+        table.add_column(heading, justify="right")
     for each in result.files[:_FILES]:
         name = str(each.output if each.output is not None else each.path)
         taken = ", ".join(f"{count} {kind}" for kind, count in each.removed.items()) or "nothing"
-        table.add_row(Text(_visible(name)), each.form, taken, str(each.numbers))
+        table.add_row(Text(_visible(name)), each.form, taken, *_compared(each.proven))
     parts: list[RenderableType] = [table]
     if (hidden := len(result.files) - _FILES) > 0:
         parts.append(Text(f"and {hidden} more files, see --json", style="dim"))
@@ -39,9 +41,15 @@ def summary(result: "Result") -> str:
     """One line: how much was taken out, and that the numbers are what they were."""
     removed = result.removed
     taken = ", ".join(f"{count} {kind}" for kind, count in removed.items()) or "nothing"
-    numbers = sum(each.numbers for each in result.files)
-    equal = f"{numbers} numbers are equal before and after" if numbers else "it holds no numbers to compare"
+    requests = sum(each.proven.requests for each in result.files)
+    windows = sum(each.proven.windows for each in result.files)
+    numbers = sum(each.proven.numbers for each in result.files)
+    equal = f"equal before and after: {requests} requests, {windows} windows, {numbers} numbers"
     return f"taken out: {taken}; {equal}"
+
+
+def _compared(found: "Proven") -> tuple[str, str, str]:
+    return str(found.requests), str(found.windows), str(found.numbers)
 
 
 def _visible(text: str) -> str:

@@ -22,8 +22,15 @@ _FIELD_NAME = re.compile(rf"(?i)(?:{_NAMES})\Z")
 _PREFIXES = r"chatcmpl|cmpl|embd|rerank|score|resp|msg|tokn|generate-tokens|pooling|realtime|beam_search|transcribe"
 _ID = r"[A-Za-z0-9_.:~+/-]{1,256}+"
 _FIELDS = re.compile(
-    rf"(?i){begins('A-Za-z0-9_')}(?P<before>(?:{_NAMES})\\{{0,4}}[\"']?[ \t]{{0,2}}[=:][ \t]{{0,2}}\[?\\{{0,4}}[\"']?)"
-    rf"(?P<id>{_ID})"
+    rf"(?i){begins('A-Za-z0-9_')}(?P<before>(?:{_NAMES})\\{{0,4}}[\"']?[ \t]{{0,2}}[=:][ \t]{{0,2}}\[?)"
+    rf"(?:(?P<quote>\\{{0,4}}[\"'])(?P<quoted>(?:(?!(?P=quote))[^\n]){{1,1024}}+)(?=(?P=quote))|\\{{0,4}}[\"']?(?P<id>{_ID}))"
+)
+# what a client calls a request may hold anything, so that the engine's own words on both sides say where it ends
+_ENGINES = re.compile(
+    r"(?P<before>Req ?Time ?Stats\(rid=)(?P<id>[^\n]{1,1024}?)(?=, (?:bootstrap_room|input[ _]len)=)"
+    r"|(?P<before_>Received request )(?P<id_>[^\n]{1,1024}?)(?=: (?:params|prompt): )"
+    r"|(?P<before__>Request )(?P<id__>[^\n]{1,1024}?)(?= details: )"
+    r"|(?P<before___>Generated response )(?P<id___>[^\n]{1,1024}?)(?=(?: \(streaming [a-z]{1,20}\))?: output: )"
 )
 _PHRASES = re.compile(
     r"(?P<before>\b(?:[Rr]equests?|[Rr]esponse|[Aa]bort(?:ed|ing)?(?: requests?)?|rid|req)(?:\(s\))?:?[ \t]"
@@ -47,6 +54,8 @@ _HINTS = (
     "response",
     "bootstrap_room",
 )
+# what SGLang calls the requests by which it sees whether it lives
+_PROBE = re.compile(r"HEALTH_CHECK[_0-9.]{0,40}")
 _NOTHING = frozenset({"none", "null", "true", "false", "", "unknown"})
 
 
@@ -68,8 +77,8 @@ def is_identifier_name(name: str) -> bool:
 
 
 def pseudonym(value: str, pseudonyms: Pseudonyms, tally: Tally) -> str:
-    """What stands in the place of an id; a pseudonym and a missing id stay what they are."""
-    if value.lower() in _NOTHING or PLACEHOLDER.fullmatch(value):
+    """What stands in the place of an id; a pseudonym, a missing id and a server's own probe stay what they are."""
+    if value.lower() in _NOTHING or PLACEHOLDER.fullmatch(value) or _PROBE.fullmatch(value):
         return value
     tally.counts["request"] += 1
     return pseudonyms.of(value)
@@ -79,10 +88,16 @@ def without_identifiers(text: str, lowered: str, pseudonyms: Pseudonyms, tally: 
     """A text in which every request id is a pseudonym."""
 
     def replace(match: re.Match[str]) -> str:
-        before = match.groupdict().get("before") or ""
-        identifier = match["id"].rstrip(".:")
-        return before + pseudonym(identifier, pseudonyms, tally) + match["id"][len(identifier) :]
+        groups = {name.rstrip("_"): value for name, value in match.groupdict().items() if value is not None}
+        quote, quoted = groups.get("quote", ""), groups.get("quoted")
+        if quoted is not None:
+            return groups["before"] + quote + pseudonym(quoted, pseudonyms, tally)
+        before = match[0][: len(match[0]) - len(groups["id"])]
+        identifier = groups["id"].rstrip(".:")
+        return before + pseudonym(identifier, pseudonyms, tally) + groups["id"][len(identifier) :]
 
+    if "rid=" in text or "equest " in text or "Generated response " in text:
+        text = _ENGINES.sub(replace, text)
     if any(hint in lowered for hint in _HINTS):
         text = _FIELDS.sub(replace, text)
     if "req" in lowered or "abort" in lowered or "response" in lowered or "rid" in lowered:

@@ -67,6 +67,7 @@ class _Level:
         field: the name that the values here go by: the key's in an object, the array's own in an array.
         texts: whether a field further out holds text.
         before: the string that stands before in an array.
+        owner: the name that an object goes by.
     """
 
     is_object: bool
@@ -74,12 +75,13 @@ class _Level:
     texts: bool
     awaits_key: bool
     before: str = ""
+    owner: str = ""
 
     def inner(self, bracket: str, *, own: bool) -> "_Level":
         """The object or array that a bracket opens here."""
         is_object = bracket == "{"
         texts = self.texts or (not own and holds_text(self.field))
-        return _Level(is_object, "" if is_object else self.field, texts, awaits_key=is_object)
+        return _Level(is_object, "" if is_object else self.field, texts, awaits_key=is_object, owner=self.field)
 
 
 class JsonText:
@@ -147,7 +149,7 @@ class JsonText:
         if option and not value.startswith("-") and is_secret_name(option) and is_secret_value(option, value):
             return self._tally.take("secret")
         if not own:
-            if is_identifier_name(field):
+            if is_identifier_name(field) or (field == "id" and level.owner == "meta_info"):
                 return pseudonym(value, self._run.pseudonyms, self._tally)
             if (level.texts or holds_text(field)) and not is_kept_text(field, value):
                 return self._tally.take("text")

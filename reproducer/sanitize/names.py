@@ -41,8 +41,10 @@ _OTHER_WORDS = COMMON | frozenset(
     | {"workspace", "batch", "decode", "prefill", "token", "throughput", "running", "usage", "name", "home", "text"}
     | {"address", "email", "secret", "guest", "info", "debug", "error", "warning", "http", "https", "post"}
 )
-_HINTS = ("user", "login", "logname", "owner", "uname", "host", "node", "computer", "machine", "fqdn", "slurm", "addr")
-_HINTS += ("endpoint", "peer")
+_HINTS = (
+    *("user", "login", "logname", "owner", "uname", "host", "node", "computer", "machine", "fqdn", "slurm"),
+    *("addr", "endpoint", "peer"),
+)
 _WORDS = re.compile(r"[A-Za-z0-9-]+")
 _SHORTEST = 4
 _MOST = 2000

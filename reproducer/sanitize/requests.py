@@ -20,7 +20,7 @@ TEXT_FIELDS = frozenset(
     | {"completion_text", "generation", "generations", "refusal", "thinking", "transcript", "request_body"}
 )
 _MARK = re.compile(
-    r"(?:Receive(?: OpenAI)?|Finish): obj=|Received request |Request \S{1,256} details: |Generated response "
+    r"(?:Receive(?: OpenAI)?|Finish): obj=|Received request |Request [^\n]{1,1024}? details: |Generated response "
     r"|\\{0,4}[\"']event\\{0,4}[\"']: ?\\{0,4}[\"']request\."
     r"|(?=\\{0,8}[\"'](?:messages|prompts?|completion|input_ids|output_ids|prompt_token_ids|output_token_ids"
     r"|generated_texts?|reasoning_content|output_text)\\{0,8}[\"'][ \t]{0,4}:)"

@@ -12,6 +12,7 @@ from reproducer.progress import Reporter, Task
 from reproducer.sanitize.forms import Form, cleaned, form_of, learn, numbers_of
 from reproducer.sanitize.kinds import KINDS, Tally
 from reproducer.sanitize.measured import Numbers
+from reproducer.sanitize.proof import Proven, proven, read_trace
 from reproducer.sanitize.scrubbing import Run, Scrubber
 from reproducer.sanitize.sources import LeftOut, Source, sources
 from reproducer.store.faults import writing
@@ -28,8 +29,7 @@ class Sanitized:
         output: where the sanitised file lies; None where nothing is kept.
         form: as what it was read.
         removed: how many things of each kind were taken out.
-        numbers: how many numbers were compared, all of them equal before and after.
-        digest: hex sha256 over those numbers and their names.
+        proven: what was compared before and after, all of it equal.
         changed: whether anything was taken out.
     """
 
@@ -37,8 +37,7 @@ class Sanitized:
     output: Path | None
     form: Form
     removed: dict[str, int]
-    numbers: int
-    digest: str
+    proven: Proven
     changed: bool
 
 
@@ -106,22 +105,26 @@ def _sanitized(source: Source, run: Run, folder: Path, task: Task) -> Sanitized:
     name = _free(folder, Path(*(_clean(part, run) for part in Path(source.name).parts)))
     written = folder / name
     written.parent.mkdir(parents=True, exist_ok=True)
-    tally, before = Tally(), Numbers()
+    tally, numbers = Tally(), Numbers()
     changed = False
+    state = _state(source.path)
+    traced = read_trace(source.path, form)
     with written.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
-        for original, piece in cleaned(source, form, run, tally, before):
+        for original, piece in cleaned(source, form, run, tally, numbers):
             file.write(piece)
             changed = changed or piece != original
             task.advance(len(original))
-    after = numbers_of(written, form, source.path.suffix.lower())
-    if not before.same_as(after):
-        raise NotCheckedError(
-            "its numbers would not be the same; nothing was written",
-            where=str(source.path),
-            why=f"{before.count} numbers before, {after.count} after, and not all of them equal",
-            todo="sanitise this file by hand",
-        )
-    return Sanitized(source.path, name, form, tally.by_kind(), before.count, before.digest, changed)
+    if _state(source.path) != state:
+        raise NotCheckedError("was written while it was read", where=str(source.path), todo="sanitise a copy of it")
+    after = numbers_of(written, form, source.path.suffix.lower()), read_trace(written, form)
+    evidence = proven(source.path, (numbers, traced), after)
+    return Sanitized(source.path, name, form, tally.by_kind(), evidence, changed)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    """What changes where somebody writes to a file."""
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _clean(part: str, run: Run) -> str:

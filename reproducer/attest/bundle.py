@@ -77,7 +77,7 @@ def write_bundle(
     ordered = tuple(by_name[name] for name in sorted(by_name))
     verdict = Verdict(checks=tuple(checks))
     traced = tuple(traces)
-    content = bundle_content(opened.lock, ordered, verdict, key.public, traces=traced)
+    content = bundle_content(opened.lock, ordered, verdict, key.public, traced)
     for each in traced:
         if each.served is not None:
             content[f"{TRACES}/{trace_name(each.served.launch_receipt)}"] = each.canonical() + b"\n"
@@ -102,8 +102,8 @@ def bundle_content(
     receipts: tuple[AnyReceipt, ...],
     verdict: Verdict,
     key: PublicKey,
-    *,
     traces: tuple[Trace, ...] = (),
+    *,
     with_page: bool = True,
 ) -> dict[str, bytes]:
     """The files of a bundle that follow from its other ones and the key: report, figure, page, verdict, key.

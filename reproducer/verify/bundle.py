@@ -300,7 +300,7 @@ class _Inspection:
         if own is None or own.key_id != key_id:
             return [check("report", "signature", ["there is no key in the bundle that it could name"])]
         try:
-            again = bundle_content(lock, receipts, verdict, own, traces=traces, with_page=PAGE in self._content)
+            again = bundle_content(lock, receipts, verdict, own, traces, with_page=PAGE in self._content)
         except PennyError as error:
             return [check("report", "signature", [str(error)])]
         faults = [

@@ -106,6 +106,8 @@ LEAKS: dict[str, Any] = {
     "home path": lambda m: m["conditions"].update(cache_state="in /home/alice/kv"),
     "address": lambda m: m["samples"][0]["facts"].update(peer="10.20.30.40"),
     "token": lambda m: m["samples"][0]["requests"][0].update(output_text="hf_abcdefghijklmnopqrstuv"),
+    "e-mail address": lambda m: m["samples"][0]["facts"].update(asked="jane.doe@lab.example.org"),
+    "secret": lambda m: m["samples"][0]["facts"].update(api_key="x9y8z7"),
 }
 
 

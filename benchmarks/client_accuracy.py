@@ -29,7 +29,7 @@ from reproducer.cli.live import LiveView
 from reproducer.qualify.answers import generated
 from reproducer.qualify.client import ask, together
 from reproducer.qualify.flight import Flight
-from reproducer.qualify.measures.rules import decoding, to_first
+from reproducer.qualify.methods.rules import decoding, to_first
 from tests.qualify.paced import native, paced
 
 FIRST_MS, RATE, TOKENS = 50, 200, 600

@@ -18,7 +18,7 @@ from statistics import harmonic_mean, median
 
 from benchmarks.bench_serving import BenchServing
 from reproducer.documents.measured import Sample
-from reproducer.qualify.measures.registry import METHODS
+from reproducer.qualify.methods.registry import METHODS
 from reproducer.qualify.target import Target
 
 TOLERANCE = 0.03

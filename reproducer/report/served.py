@@ -15,8 +15,8 @@ def served(subject: Subject) -> Section | None:
     names = {each.digest: subject.boots[each.boot.id] for each in subject.launches}
     told = [(names.get(each.served.launch_receipt, NOTHING), each) for each in subject.traces if each.served]
     lead = (
-        "Read from the server's log after each boot, its warm-up and health checks included. A rate of requests here "
-        "is no measure, and a telemetry window is no rate of a request."
+        "Read from the server's log after each boot: warm-up requests are among them, health checks are not. A rate of "
+        "requests here is no measure, and a telemetry window is no rate of a request."
     )
     blocks: list[Block] = [Prose(lead)]
     if rows := tuple(row for name, each in told for row in _requests(name, each)):

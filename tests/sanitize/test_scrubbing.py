@@ -24,6 +24,7 @@ from tests.sanitize.corpus import (
 )
 
 HOSTILE = (
+    *("Received request ", "Request ", "ReqTimeStats(rid=", "Generated response ", "rid='a"),
     *(
         "a",
         "1.",

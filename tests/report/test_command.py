@@ -77,7 +77,7 @@ def test_without_the_key_nobody_is_vouched_for(signed: tuple[Path, Path]) -> Non
         (("--html", "x", "--text", "./x"), "two results would be written to one file"),
         (("--html", "{bundle}/new.html"), "lies in the bundle"),
         (("--html", "{bundle}/receipts/../report.html"), "lies in the bundle"),
-        (("--claim", "{bundle}/index.json"), "format"),
+        (("--claim", "{bundle}/index.json"), "is the index of a bundle"),
     ],
 )
 def test_refused(signed: tuple[Path, Path], words: tuple[str, ...], why: str) -> None:

@@ -18,8 +18,9 @@ def binding_checks(evidence: Evidence) -> Iterator[Check]:
         for receipt in evidence.receipts
         if receipt.lock_digest != evidence.digest
     ]
-    count = f"{len(evidence.receipts)} receipts name it"
-    yield check("binding.lock", "signature", other, expected=evidence.digest, got="" if other else count)
+    named_by_others = sorted({receipt.lock_digest for receipt in evidence.receipts} - {evidence.digest})
+    got = ", ".join(named_by_others) or f"{len(evidence.receipts)} receipts name it"
+    yield check("binding.lock", "signature", other, expected=evidence.digest, got=got)
     yield _launches(evidence)
     machines = _machines(evidence)
     for name, receipt in evidence.measures:

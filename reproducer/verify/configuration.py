@@ -47,12 +47,14 @@ def _namespace(evidence: Evidence) -> Check:
     except PennyError as error:
         return unknown("binding.namespace", "configuration", str(error))
     faults = [
-        f"launch {digest[:12]} ran in {launch.namespace}, digest {launch.namespace_digest}"
+        f"launch {digest[:12]} ran in {launch.namespace}"
         for digest, launch in evidence.launches.items()
         if (launch.namespace, launch.namespace_digest) != (wanted[digest].name, wanted[digest].digest)
     ]
     expected = f"{namespace.name}, digest {namespace.digest}"
-    return _judged(evidence, "binding.namespace", faults, expected, "derived again from the lock")
+    others = {f"{launch.namespace}, digest {launch.namespace_digest}" for launch in evidence.launches.values()}
+    got = "; ".join(sorted(others)) if faults else "derived again from the lock"
+    return _judged(evidence, "binding.namespace", faults, expected, got)
 
 
 def _arguments(evidence: Evidence) -> Check:
@@ -75,20 +77,22 @@ def _arguments(evidence: Evidence) -> Check:
     except PennyError as error:
         return unknown("launch.arguments", "configuration", str(error))
     faults = [
-        f"launch {digest[:12]} was started with {' '.join(launch.arguments)}"
+        f"launch {digest[:12]} was started with other arguments"
         for digest, launch in evidence.launches.items()
         if list(launch.arguments) != wanted[digest]
     ]
-    return _judged(evidence, "launch.arguments", faults, " ".join(expected), "those of the lock")
+    started = {" ".join(launch.arguments) for launch in evidence.launches.values()}
+    got = "; ".join(sorted(started)) if faults else "those of the lock"
+    return _judged(evidence, "launch.arguments", faults, " ".join(expected), got)
 
 
 def _judged(evidence: Evidence, check_id: str, faults: list[str], expected: str, got: str) -> Check:
     """A check of what penny derives; a difference to receipts of another penny is unknown."""
     others = {launch.penny_version for launch in evidence.launches.values()} - {__version__}
     if faults and others:
-        reason = f"penny {', '.join(sorted(others))} derived it, whose rules may be others: {faults[0]}"
+        reason = f"penny {', '.join(sorted(others))} derived it, whose rules may be others: {faults[0]}: {got}"
         return unknown(check_id, "configuration", reason)
-    return check(check_id, "configuration", faults, expected=expected, got="" if faults else got)
+    return check(check_id, "configuration", faults, expected=expected, got=got)
 
 
 def _effective(evidence: Evidence) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from reproducer.documents.base import spelled
 from reproducer.documents.lock import Lock, Measure, Scalar
 from reproducer.documents.opened import OpenedLock
 from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt
@@ -103,8 +104,10 @@ def _reference(opened: OpenedLock) -> tuple[FidelityReference | None, str]:
 def check(
     check_id: str, aspect: Aspect, faults: Iterable[str], *, expected: object = "", got: object = "", reason: str = ""
 ) -> Check:
-    """A check that passed if there is no fault."""
+    """A check that passed if there is no fault; one that failed says what it got, if that was nothing."""
     found = list(faults)
+    if found and expected != "" and got == "":
+        got = "nothing"
     text = "; ".join(found[:_MOST_REASONS])
     if len(found) > _MOST_REASONS:
         text += f"; and {len(found) - _MOST_REASONS} more"
@@ -129,8 +132,8 @@ def skipped(check_id: str, aspect: Aspect, reason: str) -> Check:
 
 
 def told(value: object) -> str:
-    """A value as a check shows it: text as it is, made harmless and short."""
-    return _clean(value if isinstance(value, str) else repr(value))
+    """A value as a check shows it: text as it is, anything else as a document spells it, made harmless and short."""
+    return _clean(value if isinstance(value, str) else spelled(value))
 
 
 def _clean(text: str) -> str:

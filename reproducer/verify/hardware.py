@@ -37,7 +37,9 @@ def _power(wanted: float, shown: list[tuple[str, tuple[GpuConditions, ...]]], wi
     if not faults and unread:
         names = ", ".join(dict.fromkeys(unread))
         return unknown(_POWER, "configuration", f"the receipt says no power limit that held: {names}")
-    return check(_POWER, "configuration", faults, expected=f"{wanted:g} W", got="" if faults else "it held throughout")
+    held_anywhere = {_watts(gpu.power_enforced_w) for _, gpus in shown for gpu in gpus if gpu.power_enforced_w}
+    got = ", ".join(sorted(held_anywhere)) if faults else "it held throughout"
+    return check(_POWER, "configuration", faults, expected=f"{wanted:g} W", got=got)
 
 
 def _throttle(shown: list[tuple[str, tuple[GpuConditions, ...]]]) -> Check:
@@ -52,7 +54,9 @@ def _throttle(shown: list[tuple[str, tuple[GpuConditions, ...]]]) -> Check:
     if not faults and unread:
         names = ", ".join(dict.fromkeys(unread))
         return unknown(_THROTTLE, "configuration", f"the receipt says nothing of what slowed the GPU down: {names}")
-    return check(_THROTTLE, "configuration", faults, expected="nothing slowed the GPUs down")
+    slowed = sorted(THROTTLED.intersection(each for _, gpus in shown for gpu in gpus for each in gpu.reasons or ()))
+    got = ", ".join(slowed) or "nothing did"
+    return check(_THROTTLE, "configuration", faults, expected="nothing slowed the GPUs down", got=got)
 
 
 def _watts(limits: tuple[float, float]) -> str:

@@ -31,5 +31,5 @@ def _interleaved(evidence: Evidence, name: str, receipt: MeasureReceipt, said: I
         "qualification",
         faults,
         expected=f"arm {said.arm} beside lock {said.other_lock[:12]}",
-        got="" if faults else f"{len(said.boots)} boots in turn, {len(known)} of this runtime",
+        got=f"{len(said.boots)} boots{'' if faults else ' in turn'}, {len(known)} of this runtime",
     )

@@ -24,9 +24,9 @@ def number_checks(evidence: Evidence) -> Iterator[Check]:
     faults = [f"{measure} is not in the lock's suite" for measure in sorted(set(evidence.unasked()))]
     if not evidence.measures:
         faults.append("there is no measure receipt")
-    yield check(
-        "suite", "qualification", faults, expected=f"{len(suite)} measures of {evidence.lock.qualification.suite}"
-    )
+    expected = f"{len(suite)} measures of {evidence.lock.qualification.suite}"
+    got = f"{len(evidence.measures)} measure receipts"
+    yield check("suite", "qualification", faults, expected=expected, got=got)
     labels = bare_names((measure.id, measure.parameters) for measure in suite)
     for name, measure in zip(labels, suite, strict=True):
         receipts = evidence.measured(measure)

@@ -23,11 +23,13 @@ class SignatureFindings:
     Attributes:
         checks: one for each statement, and one for the index that they sign.
         verified: the statements whose signature holds, by name.
+        lying: the names of all that lie in the bundle, whatever their signatures are.
         hold: whether every signature holds and every statement names this index.
     """
 
     checks: tuple[Check, ...]
     verified: dict[str, Signed]
+    lying: frozenset[str]
     hold: bool
 
 
@@ -45,31 +47,38 @@ def check_signatures(
     judge = key or own
     if judge is None:
         reason = "there is no key to check with: none was given, and the bundle holds none"
-        return SignatureFindings((check("signature", "signature", [reason]),), {}, hold=False)
+        return SignatureFindings((check("signature", "signature", [reason]),), {}, frozenset(files), hold=False)
     if not files:
         reason = "the bundle holds no signed statement"
-        return SignatureFindings((check("signature", "signature", [reason]),), {}, hold=False)
+        return SignatureFindings((check("signature", "signature", [reason]),), {}, frozenset(), hold=False)
     checks = []
     verified = {}
     for name, data in sorted(files.items()):
         faults = []
+        expected = got = ""
         try:
             signed = read_envelope(data, where=name)
-            signed.verify(judge)
-            verified[name] = signed
+            if signed.key_id != judge.key_id:
+                faults.append("it is signed by another key")
+                expected, got = f"key {judge.key_id}", f"key {signed.key_id}"
+            else:
+                signed.verify(judge)
+                verified[name] = signed
+                got = f"ECDSA P-256 by key {judge.key_id}, no log entry, no time"
         except PennyError as error:
             faults.append(str(error))
-        got = "" if faults else f"ECDSA P-256 by key {judge.key_id}, no log entry, no time"
-        checks.append(check(f"signature.{name}", "signature", faults, got=got))
+        checks.append(check(f"signature.{name}", "signature", faults, expected=expected, got=got))
     faults = [
         f"statement {name} names index {shown(_index_digest(signed.statement))}"
         for name, signed in verified.items()
         if _index_digest(signed.statement) != index_sha256
     ]
     if not verified:
-        faults.append("no signed statement names it")
-    checks.append(check("index.digest", "signature", faults, expected=index_sha256, got="" if faults else "signed"))
-    return SignatureFindings(tuple(checks), verified, hold=all(each.status == "passed" for each in checks))
+        faults.append("no statement whose signature holds names it")
+    got = f"{len(verified)} of {len(files)} statements whose signature holds" if faults else "signed"
+    checks.append(check("index.digest", "signature", faults, expected=index_sha256, got=got))
+    hold = all(each.status == "passed" for each in checks)
+    return SignatureFindings(tuple(checks), verified, frozenset(files), hold=hold)
 
 
 def check_identity(index_key: str, key: PublicKey | None, own: PublicKey | None) -> Check:
@@ -81,12 +90,16 @@ def check_identity(index_key: str, key: PublicKey | None, own: PublicKey | None)
         )
     faults = []
     if index_key != key.key_id:
-        faults.append(f"the index names key {index_key}")
-    if own is None or own.key_id != key.key_id:
         faults.append(
-            "the key in the bundle is another: " + (own.key_id if own is not None else "none that can be read")
+            "another key than the one given signed it: it is by somebody else, or --key is not its signer's; "
+            "have the key from the signer"
         )
-    return check("identity", "signature", faults, expected=key.key_id, got="" if faults else "the key that was given")
+    if own is None:
+        faults.append("there is no key in the bundle that can be read")
+    elif own.key_id != index_key:
+        faults.append(f"the key that lies in the bundle is not the one that its index names: {own.key_id}")
+    got = "the key that was given" if index_key == key.key_id else index_key
+    return check("identity", "signature", faults, expected=key.key_id, got=got)
 
 
 def check_statements(
@@ -98,17 +111,20 @@ def check_statements(
     except PennyError as error:
         yield check("statements", "signature", [str(error)])
         return
-    faults = [f"statement {name} is missing" for name in sorted(expected.keys() - findings.verified.keys())]
+    without = sorted(expected.keys() - findings.verified.keys())
+    faults = [f"the signature of {name} does not hold" for name in without if name in findings.lying]
+    faults += [f"statement {name} is missing" for name in without if name not in findings.lying]
     faults += [f"statement {name} is about nothing here" for name in sorted(findings.verified.keys() - expected.keys())]
-    yield check("statements", "signature", faults, got=", ".join(sorted(expected)))
+    got = ", ".join(sorted(findings.verified)) or "none whose signature holds"
+    yield check("statements", "signature", faults, expected=", ".join(sorted(expected)) if faults else "", got=got)
     for name in sorted(expected.keys() & findings.verified.keys()):
         signed = findings.verified[name]
-        got = signed.statement
-        differing = list(_differences(expected[name], got, ""))
+        said = signed.statement
+        differing = list(_differences(expected[name], said, ""))
         if not differing and signed.payload != canonical_bytes(expected[name]):
             differing.append("its payload is not in RFC 8785 form")
         yield check(
-            f"statement.{name}", "signature", differing, expected=expected[name]["predicateType"], got=_type_of(got)
+            f"statement.{name}", "signature", differing, expected=expected[name]["predicateType"], got=_type_of(said)
         )
 
 

@@ -13,7 +13,7 @@ from tests.verify.factory import Evidence, edited
     [
         (16, "passed", ""),
         (64, "failed", "sample 0 of chat.smoke saw page_size 64, the lock says 16; sample 1"),
-        (True, "failed", "page_size True"),
+        (True, "failed", "page_size true"),
     ],
 )
 def test_a_fact_by_the_name_of_an_effective_value_is_the_locks(

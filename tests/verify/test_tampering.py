@@ -12,13 +12,15 @@ import pytest
 from reproducer.attest import bundle
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.envelope import read_envelope, sign
-from reproducer.attest.keys import SigningKey, signing_key
+from reproducer.attest.keys import PublicKey, SigningKey, signing_key
 from reproducer.canonical import canonical_bytes
 from reproducer.documents.opened import open_lock
 from reproducer.documents.receipts import BundleIndex
 from reproducer.documents.verdict import Check, Verdict
+from reproducer.errors import InvalidDocumentError
 from reproducer.ledger import parse_receipt, receipt_name
 from reproducer.verify.bundle import verify_bundle
+from reproducer.verify.evidence import check, told
 from reproducer.verify.receipts import verify_receipts
 from tests.verify.factory import Evidence, edited, good_evidence, signed_bundle
 
@@ -71,13 +73,28 @@ def test_without_a_key_identity_is_unknown(good: Path) -> None:
 
 
 def test_another_key_is_refused(good: Path, stranger: SigningKey) -> None:
-    """A bundle by anyone but the trusted signer fails, and both keys are named."""
+    """A bundle by anyone but the trusted signer fails; both keys are named, each once, and what to do is said."""
     verdict = verify_bundle(good, stranger.public)
 
-    failed = _failed(verdict)
+    failed = {check.id: check for check in verdict.checks if check.status == "failed"}
     assert verdict.outcome.exit_code == 64 + SIGNATURE
-    assert stranger.public.key_id in failed["signature.qualification"]
-    assert "identity" in failed
+    signer = PublicKey.from_file(good / "public.pem").key_id
+    for name, of in (("identity", ""), ("signature.qualification", "key ")):
+        assert (failed[name].expected, failed[name].got) == (f"{of}{stranger.public.key_id}", f"{of}{signer}")
+        assert signer not in failed[name].reason
+    assert "have the key from the signer" in failed["identity"].reason
+    assert failed["statements"].reason.count("does not hold") == len(failed["statements"].expected.split(", "))
+    assert "missing" not in failed["statements"].reason
+    assert [check.id for check in failed.values() if check.expected and not check.got] == []
+
+
+def test_what_a_check_got_is_spelled_as_in_a_document() -> None:
+    """Python's words for true, nothing and lists are no words of a lock, and nothing that was got is said."""
+    assert (told(value=True), told(None), told(("a", 1))) == ("true", "null", '["a", 1]')
+    failed = check("id", "inputs", ["gone"], expected=True)
+    assert (failed.expected, failed.got) == ("true", "nothing")
+    with pytest.raises(InvalidDocumentError, match="kind null"):
+        parse_receipt("{}", where="it")
 
 
 def test_a_bundle_signed_anew_by_a_stranger_is_refused(

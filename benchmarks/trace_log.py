@@ -105,10 +105,9 @@ def _batches(chance: random.Random) -> Iterator[list[str]]:
                 f"entry_time={at.timestamp() - forward / 1000:.3f}"
             )
             number += 1
-            lines += [
-                f'{stamp} INFO:     127.0.0.1:{chance.randint(30_000, 60_000)} - "POST /v1/chat/completions HTTP/1.1" 200 OK',
-                f'{stamp} INFO:     127.0.0.1:{chance.randint(30_000, 60_000)} - "GET /health HTTP/1.1" 200 OK',
-            ]
+            for asked in ("POST /v1/chat/completions", "GET /health"):
+                client = f"127.0.0.1:{chance.randint(30_000, 60_000)}"
+                lines.append(f'{stamp} INFO:     {client} - "{asked} HTTP/1.1" 200 OK')
         yield lines
 
 

@@ -55,11 +55,16 @@ def freeze(
 ) -> None:
     """Write a lock of what is installed and running now."""
     from reproducer.cli.checkpoints import named_folders
+    from reproducer.documents.base import shown
     from reproducer.freeze.found import address_of, find, is_here
     from reproducer.freeze.freezing import freeze as take
     from reproducer.freeze.notes import Asked
 
     front = Front(as_json=as_json, quiet=quiet, verbose=verbose)
+    if engine not in _ENGINES:
+        raise UsageError(
+            f"there is no engine {shown(engine)}", where="--engine", todo=f"name one of {', '.join(_ENGINES)}"
+        )
     if url is None and pid is None:
         raise UsageError("nothing names a server", todo="pass --url http://127.0.0.1:PORT or --pid PID")
     host, port = address_of(url) if url is not None else ("127.0.0.1", None)
@@ -167,13 +172,10 @@ def _elsewhere(front: Front, asked: "Asked", engine: str) -> None:
     """A server on another machine: what it tells, and that nothing else can be known.
 
     Raises:
-        UsageError: no such engine.
-        NotCheckedError: it tells nothing.
+        NotCheckedError: it cannot be reached, or tells nothing.
     """
     from reproducer.freeze.serving import remote
 
-    if engine not in _ENGINES:
-        raise UsageError(f"there is no engine {engine!r}", todo=f"name one of {', '.join(_ENGINES)}")
     values = remote(asked, cast("EngineKind", engine))
     if not values:
         raise NotCheckedError("the server tells nothing about itself", todo="run penny freeze on its machine")

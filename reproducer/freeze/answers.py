@@ -4,7 +4,6 @@ import contextlib
 import http.client
 import json
 import socket
-import ssl
 import threading
 import time
 from typing import Any
@@ -15,6 +14,7 @@ from reproducer.errors import InvalidDocumentError, NotCheckedError
 
 _LARGEST = 16 << 20
 _PATIENCE_S = 30.0
+_LATE = "no answer in time"
 
 
 def server_info(
@@ -36,12 +36,15 @@ def server_info(
 
 
 def _table(host: str, port: int, path: str, *, secure: bool, deadline: float, hint: str) -> dict[str, Any]:
-    where = f"port {port}, {path}"
+    where = f"{'https' if secure else 'http'}://{f'[{host}]' if ':' in host else host}:{port}{path}"
     told = "the server does not tell its effective values"
-    status, body = _get(host, port, path, secure=secure, deadline=deadline)
+    status, body, fault = _get(host, port, path, secure=secure, deadline=deadline)
+    if not status:
+        raise NotCheckedError(
+            told, where=where, why=fault, todo="see whether a server runs there that can be reached from here"
+        )
     if status != http.HTTPStatus.OK:
-        why = f"status {status}" if status else "no answer in time"
-        raise NotCheckedError(told, where=where, why=why, todo=hint)
+        raise NotCheckedError(told, where=where, why=f"status {status}", todo=hint)
     try:
         info = parse_json(body, where=where, limit=_LARGEST)
     except InvalidDocumentError as error:
@@ -55,11 +58,11 @@ def _table(host: str, port: int, path: str, *, secure: bool, deadline: float, hi
     return info
 
 
-def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> tuple[int, bytes]:
-    """Status and body of one GET; status 0 where no whole answer came in time."""
+def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> tuple[int, bytes, str]:
+    """Status and body of one GET; status 0 and the reason where no whole answer came in time."""
     left = deadline - time.monotonic()
     if left <= 0:
-        return 0, b""
+        return 0, b"", _LATE
     kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     connection = kind(host, port, timeout=min(left, 10.0))
     watch = threading.Timer(left, _cut, [connection])  # an answer that comes in drops renews every other timeout
@@ -73,10 +76,14 @@ def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> t
             body += block
             if time.monotonic() > deadline:
                 break
-    except (OSError, http.client.HTTPException, ssl.SSLError, ValueError):
-        return 0, b""
+    except TimeoutError:
+        return 0, b"", _LATE
+    except OSError as error:
+        return 0, b"", error.strerror or str(error)
+    except (http.client.HTTPException, ValueError) as error:
+        return 0, b"", f"what answers there is no HTTP: {type(error).__name__}"
     else:
-        return (response.status, body) if time.monotonic() < deadline else (0, b"")
+        return (response.status, body, "") if time.monotonic() < deadline else (0, b"", _LATE)
     finally:
         watch.cancel()
         connection.close()

@@ -2,13 +2,14 @@
 
 import calendar
 import re
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from reproducer.documents.base import shown
 from reproducer.documents.lock import EngineKind
-from reproducer.errors import NotCheckedError
+from reproducer.errors import NotCheckedError, UsageError
 from reproducer.freeze.found import Found
 from reproducer.importing.command import MODULES, command_of
 from reproducer.importing.found import Found as Words
@@ -22,6 +23,7 @@ def command(found: Found) -> tuple[EngineKind, str, tuple[str, ...]]:
     """Engine, module and the words after it.
 
     Raises:
+        UsageError: the module is a part of Python, and no engine.
         NotCheckedError: nothing says which module serves.
     """
     argv = found.argv
@@ -31,6 +33,12 @@ def command(found: Found) -> tuple[EngineKind, str, tuple[str, ...]]:
     if "-m" in argv[1:]:
         at = argv.index("-m", 1)
         if at + 1 < len(argv) and _MODULE.fullmatch(argv[at + 1]):
+            if argv[at + 1].partition(".")[0] in sys.stdlib_module_names:
+                raise UsageError(
+                    f"{argv[at + 1]} is a part of Python, and no engine that serves a model",
+                    where=f"pid {found.process.pid}",
+                    todo="name the URL or the pid of the server of a model",
+                )
             return "openai", argv[at + 1], argv[at + 2 :]
     raise NotCheckedError(
         "penny cannot say which module serves",

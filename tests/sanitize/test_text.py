@@ -1,10 +1,15 @@
 """What must not leave the machine is found by kind and place, and harmless look-alikes are let through."""
 
+import base64
+import json
+from pathlib import Path
+
 import pytest
 
 from reproducer.errors import UnsafeInputError
 from reproducer.sanitize.text import Machine, leaks, page, refuse_leaks
 
+EVIDENCE = Path(__file__).parents[2] / "evidence"
 MACHINE = Machine(home="/srv/people/jdoe", names=frozenset({"jdoe", "tower42"}))
 
 
@@ -56,11 +61,32 @@ def test_leaks_are_found(text: str, kind: str) -> None:
         "Intel(R) Xeon(R) Processor @ 2.90GHz",
         "{checkpoint.target}",
         "999.1.1.1",
+        "pkg:pypi/sglang@0.5.10.post1",
+        "pkg:pypi/sglang@0.5.10.rc2.dev",
+        "pkg:pypi/vllm@0.26.0%2Bcpu.release",
+        "pkg:huggingface/org/model@0123abc.def",
+        "git@github.com:org/name.git",
     ],
 )
 def test_harmless_text_passes(text: str) -> None:
     """Loopback, times, versions, code and placeholders are no leaks."""
     assert leaks({"a": text}, where="it", machine=MACHINE) == ()
+
+
+@pytest.mark.parametrize("text", ["pkg:pypi/by alice@163.com", "alice@example.org", "pkg:alice@example.org"])
+def test_an_e_mail_address_beside_a_package_url_is_one(text: str) -> None:
+    """Only what stands where a package URL's version stands is let through."""
+    assert [leak.what for leak in leaks(text, where="x", machine=MACHINE)] == ["an e-mail address"]
+
+
+def test_statements_that_were_published_hold_no_leak() -> None:
+    """Every payload that is signed in the bundles of this repository passes the search that refuses."""
+    payloads = [
+        json.loads(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["dsseEnvelope"]["payload"]))
+        for path in sorted(EVIDENCE.glob("*/*/**/*.sigstore.json"))
+    ]
+    assert len(payloads) > 2
+    assert [leak for payload in payloads for leak in leaks(payload, where="x", machine=MACHINE)] == []
 
 
 def test_versions_of_four_numbers_are_no_addresses() -> None:

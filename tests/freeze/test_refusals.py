@@ -1,0 +1,82 @@
+"""What cannot be frozen: the host, the engine or the module is named, and what can be done."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reproducer.engines import engine_of
+from reproducer.errors import NotCheckedError
+from reproducer.freeze.answers import server_info
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def freeze(*arguments: str, folder: Path) -> tuple[int, dict[str, str]]:
+    """Exit code and error of `penny freeze`."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "reproducer", "freeze", "--json", *arguments],
+        cwd=folder,
+        env={**os.environ, "PENNY_STORE": str(folder / "store")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    error: dict[str, str] = json.loads(ended.stdout)["error"]
+    return ended.returncode, error
+
+
+@pytest.fixture
+def files_served(tmp_path: Path) -> "Iterator[subprocess.Popen[str]]":
+    """Python's own file server, when it listens."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "0"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        assert "Serving HTTP" in process.stdout.readline()
+        yield process
+        process.terminate()
+
+
+def test_a_module_of_python_is_no_engine(tmp_path: Path, files_served: "subprocess.Popen[str]") -> None:
+    """A file server is refused by its name, before its packages are hashed; nothing is written."""
+    code, error = freeze("--pid", str(files_served.pid), folder=tmp_path)
+    assert (code, error["where"]) == (2, f"pid {files_served.pid}")
+    assert error["what"] == "http.server is a part of Python, and no engine that serves a model"
+    assert error["todo"]
+    assert not list(tmp_path.glob("*.toml"))
+
+
+def test_an_engine_that_there_is_not(tmp_path: Path) -> None:
+    """It is refused for a server on this machine, too, where the process says which engine it is."""
+    code, error = freeze("--pid", str(os.getpid()), "--engine", "foo", folder=tmp_path)
+    assert (code, error["where"], error["what"]) == (2, "--engine", "there is no engine 'foo'")
+
+
+def test_a_host_that_there_is_not(tmp_path: Path) -> None:
+    """The host, the reason and what to look at are named; `.invalid` resolves nowhere."""
+    code, error = freeze("--url", "http://nope.invalid:8000", folder=tmp_path)
+    assert (code, error["where"]) == (96, "http://nope.invalid:8000/server_info")
+    assert error["why"] != "no answer in time"
+    assert "can be reached from here" in error["todo"]
+
+
+def test_nobody_listens() -> None:
+    """A refused connection is told as one, with the address."""
+    engine = engine_of("sglang")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    with pytest.raises(NotCheckedError, match=rf"http://127\.0\.0\.1:{port}/server_info: .*Connection refused"):
+        server_info(engine, host="127.0.0.1", port=port, patience_s=5.0)

@@ -10,6 +10,7 @@ from html import escape
 from reproducer.documents.lock import Lock
 from reproducer.documents.measured import Derived
 from reproducer.documents.receipts import MeasureReceipt
+from reproducer.errors import InvalidDocumentError
 from reproducer.ledger import AnyReceipt
 from reproducer.measures.apart import bare_names, identity
 from reproducer.report.text import number
@@ -18,6 +19,7 @@ _CONTINUOUS = frozenset({"tok/s", "s"})
 _WIDTH, _LEFT, _RIGHT, _ROW, _TOP, _BOTTOM = 760, 250, 130, 26, 46, 34
 _LETTER = 6.4  # how wide one is at most, on average over a label
 _SMALLEST_SPAN = 5.0
+_WIDEST_SPAN = 1e200
 _MINUS = "\N{MINUS SIGN}"
 _STEPS = (1, 2, 2.5, 5, 10)
 _STYLE = (
@@ -29,7 +31,11 @@ _STYLE = (
 
 
 def figure(lock: Lock, receipts: Iterable[AnyReceipt]) -> str:
-    """The figure; says so when nothing was measured more than once."""
+    """The figure; says so when nothing was measured more than once.
+
+    Raises:
+        InvalidDocumentError: its numbers lie so far apart that no axis holds them.
+    """
     measures = sorted(
         (each for each in receipts if isinstance(each, MeasureReceipt)),
         key=lambda each: (identity(each.measure, each.parameters), each.digest),
@@ -66,7 +72,10 @@ def _percent(value: float, middle: float) -> float:
 
 def _span(rows: list[tuple[str, Derived]]) -> float:
     """Half the width of the axis in percent: every dot fits, and noise below a few percent stays small."""
-    return max(_SMALLEST_SPAN, *(abs(_percent(value, row.value)) for _, row in rows for value in row.values)) * 1.08
+    span = max(_SMALLEST_SPAN, *(abs(_percent(value, row.value)) for _, row in rows for value in row.values)) * 1.08
+    if span > _WIDEST_SPAN:
+        raise InvalidDocumentError("its numbers fit on no axis", where="figure of the spread")
+    return span
 
 
 def _x(percent: float, span: float, left: int) -> str:

@@ -4,8 +4,14 @@ from collections.abc import Iterator
 
 from reproducer.documents.traces import Distribution, Rate, Trace
 from reproducer.report.blocks import Block, Prose, Section, Table
+from reproducer.report.served_rates import rates
 from reproducer.report.subject import Subject
 from reproducer.report.text import NOTHING, number
+
+_FIGURES = (
+    "A dot is one request, a dotted line the edge of a band of context, a level the median of its band. Requests that "
+    "overlapped another and those that did not have a mark of their own, and no median is made over both."
+)
 
 
 def served(subject: Subject) -> Section | None:
@@ -22,6 +28,10 @@ def served(subject: Subject) -> Section | None:
     if rows := tuple(row for name, each in told for row in _requests(name, each)):
         header = ("boot", "requests", "overlap", "output tokens", "median", "token-weighted", "tok/s over")
         blocks.append(Table("Completed requests by boot", header, rows, frozenset({1, 3, 4, 5}), grouped=True))
+    figures = [figure for index, (name, each) in enumerate(told) for figure in rates(index, name, each)]
+    if figures:
+        blocks.append(Prose(_FIGURES))
+        blocks += figures
     if rows := tuple(row for name, each in told for row in _windows(name, each)):
         header = ("boot", "running", "context", "windows", "median tok/s", "highest tok/s", "accept length")
         blocks.append(Table("Telemetry windows by boot", header, rows, frozenset({3, 4, 5, 6}), grouped=True))

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 Mark = Literal["first", "second", "third", "fourth"]
 _HEAD, _FOOT, _LEFT, _RIGHT, _PLOT = 44.0, 50.0, 58.0, 16.0, 190.0
 _LINE = 18.0
-_MARKS: dict[Mark, tuple[str, str, bool]] = {
+MARKS: dict[Mark, tuple[str, str, bool]] = {
     "first": ("o", FIRST, True),
     "second": ("D", SECOND, False),
     "third": ("s", THIRD, False),
     "fourth": ("^", FOURTH, True),
 }
-_MANY = 40
+MANY = 40
 _TEN_FOLD = 8.0
 _TICKS = 4
 
@@ -72,12 +72,12 @@ def _plot(axes: "Axes", plot: Plot) -> None:
     from matplotlib.ticker import MaxNLocator
 
     for cloud in plot.clouds:
-        shape, colour, filled = _MARKS[cloud.mark]
-        across = [x for x, _ in cloud.points]
+        shape, colour, filled = MARKS[cloud.mark]
+        sizes = [x for x, _ in cloud.points]
         up = [y for _, y in cloud.points]
-        many = len(cloud.points) > _MANY
+        many = len(cloud.points) > MANY
         axes.plot(
-            across,
+            sizes,
             up,
             shape,
             color=colour,
@@ -94,7 +94,7 @@ def _plot(axes: "Axes", plot: Plot) -> None:
     axes.grid(visible=True, axis="y")
     axes.grid(visible=False, axis="x")
     axes.set_ylim(0, max(y for _, y in every) * 1.06 or 1)
-    _across(axes, sorted({x for x, _ in every if x > 0}))
+    across(axes, sorted({x for x, _ in every if x > 0}))
     axes.yaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
     axes.set_xlabel(plot.x)
     rows = len(plot.clouds)
@@ -111,8 +111,8 @@ def _plot(axes: "Axes", plot: Plot) -> None:
     )
 
 
-def _across(axes: "Axes", sizes: list[float]) -> None:
-    """A logarithmic axis; where there are few sizes they are its marks."""
+def across(axes: "Axes", sizes: list[float]) -> None:
+    """A logarithmic axis over these sizes, in order; where there are few they are its marks."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
 
     axes.set_xscale("log", base=2)

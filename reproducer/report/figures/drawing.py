@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
+from reproducer.errors import InvalidDocumentError
 from reproducer.report.blocks import Drawing
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ def draw(name: str, paint: Paint, height: Callable[[float], float]) -> tuple[Dra
         name: told to nobody; it keeps the ids of two figures on one page apart.
         paint: draws into the empty figure, told how wide it is.
         height: how high it is at a width; all in CSS pixels.
+
+    Raises:
+        InvalidDocumentError: a number of it is so large, or so near another, that no axis holds it.
     """
     return (
         _drawn(f"{name}-w", paint, WIDE, height(WIDE)),
@@ -110,10 +114,13 @@ def _drawn(name: str, paint: Paint, width: float, height: float) -> Drawing:
 
         figure = Figure(figsize=(width / _POINTS, height / _POINTS), dpi=_POINTS)
         FigureCanvasSVG(figure)
-        paint(figure, width)
         target = io.StringIO()
         nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(target, format="svg", metadata=nothing, dpi=_POINTS)
+        try:
+            paint(figure, width)
+            figure.savefig(target, format="svg", metadata=nothing, dpi=_POINTS)
+        except (ValueError, ArithmeticError) as error:
+            raise InvalidDocumentError("its numbers fit on no axis", where=f"figure {name}", why=str(error)) from error
     return Drawing(width, height, _themed(name, target.getvalue()))
 
 

@@ -18,7 +18,7 @@ from reproducer.cli.front import (
     ledger_of,
     open_store,
 )
-from reproducer.errors import UsageError
+from reproducer.errors import Outcome, UsageError
 
 if TYPE_CHECKING:
     from reproducer.report.subject import Subject
@@ -40,6 +40,12 @@ def report(
     author: Annotated[list[str] | None, typer.Option("--author", help="Whom a citation names; as often.")] = None,
     claim: Annotated[list[Path] | None, typer.Option("--claim", help="A published claim, shown apart.")] = None,
     imported: Annotated[list[Path] | None, typer.Option("--imported", help="An imported result, shown apart.")] = None,
+    against: Annotated[Path | None, typer.Option("--against", help="A bundle to compare with; it is side A.")] = None,
+    against_key: Annotated[Path | None, typer.Option("--against-key", help="The public key of its signer.")] = None,
+    factor: Annotated[
+        list[str] | None,
+        typer.Option("--factor", metavar="PATH", help="What was meant to differ, as in `penny compare`; as often."),
+    ] = None,
     key: Annotated[Path | None, typer.Option("--key", help="The signer's public key (PEM).")] = None,
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
@@ -65,7 +71,11 @@ def report(
     }
     asked = {name: path for name, path in wanted.items() if path is not None}
     _refuse(asked, bundle, as_json=as_json)
+    if against is None and (against_key is not None or factor):
+        raise UsageError("--factor and --against-key are of a comparison", todo="name a bundle with --against")
     subject = _subject(bundle, key, lock_path, store, claims=tuple(claim or ()), imported=tuple(imported or ()))
+    if against is not None:
+        subject = _compared(subject, against, against_key, tuple(factor or ()), lock_path if bundle is None else bundle)
     makers = {
         "html": lambda: page(subject),
         "markdown": lambda: readme(subject),
@@ -82,7 +92,13 @@ def report(
             write_atomically(path, made[name].encode())
     if _STDOUT not in asked.values():
         _emit(front, subject, asked)
-    finish(subject.verdict.outcome)
+    finish(subject.verdict.outcome | _outcome(subject, asked=bool(factor)))
+
+
+def _outcome(subject: "Subject", *, asked: bool) -> Outcome:
+    """What a comparison adds to the exit code: how the other bundle verifies, and a factor that is not alone."""
+    found = subject.against
+    return Outcome.HOLDS if found is None else found.verdict.outcome | found.comparison.outcome(asked=asked)
 
 
 def _emit(front: Front, subject: "Subject", asked: dict[str, Path]) -> None:
@@ -97,7 +113,8 @@ def _emit(front: Front, subject: "Subject", asked: dict[str, Path]) -> None:
     result = {"subject": subject.lock.digest, "verdict": subject.verdict.word, "written": written}
     if front.as_json:
         text = whole(subject.lock, subject.receipts, subject.verdict)
-        front.emit({**result, "report": text, "bundle_digest": subject.bundle_digest}, "")
+        told = {} if subject.against is None else {"comparison": subject.against.comparison.content()}
+        front.emit({**result, **told, "report": text, "bundle_digest": subject.bundle_digest}, "")
     elif written:
         front.emit(result, Group(*(Text(path, overflow="fold") for path in written.values())))
     else:
@@ -169,3 +186,42 @@ def _subject(
         imported=others,
         traces=kept_traces(bundle / TRACES, receipts),
     )
+
+
+def _compared(subject: "Subject", other: Path, key: Path | None, factors: tuple[str, ...], where: Path) -> "Subject":
+    """The subject set against another bundle, which is verified too.
+
+    Raises:
+        UsageError: the other is no bundle, a declared factor does not differ, or no number has a like in the other.
+    """
+    import hashlib
+    from dataclasses import replace
+
+    from reproducer.attest.statements import INDEX
+    from reproducer.comparison.comparing import compare_sides
+    from reproducer.comparison.measured import receipts_side
+    from reproducer.comparison.sides import read_side
+    from reproducer.documents.opened import open_lock
+    from reproducer.documents.receipts import BundleIndex
+    from reproducer.documents.toml import read_bytes
+    from reproducer.report.against import Against
+
+    if not (other / INDEX).is_file():
+        raise UsageError(
+            "is no bundle, and evidence is set against evidence alone",
+            where=str(other),
+            todo="name a bundle; `penny compare` takes receipts, locks, traces and claims",
+        )
+    verdict = verdict_of(other, key, DEFAULT_LOCK, None)
+    index = read_bytes(other / INDEX, what="index of the bundle")
+    before = read_side(other)
+    opened = open_lock(where / DEFAULT_LOCK if where.is_dir() else where)
+    found = Against(
+        name=open_lock(other / DEFAULT_LOCK).lock.name,
+        lock_digest=open_lock(other / DEFAULT_LOCK).digest,
+        bundle_digest=hashlib.sha256(index).hexdigest(),
+        key_id=BundleIndex.from_json(index, where=str(other / INDEX)).key_id,
+        verdict=verdict,
+        comparison=compare_sides(before, receipts_side(subject.receipts, opened, str(where)), factors=factors),
+    )
+    return replace(subject, against=found)

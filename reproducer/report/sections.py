@@ -8,6 +8,7 @@ from reproducer.documents.receipts import MeasureReceipt
 from reproducer.documents.sources import WheelMemberSource
 from reproducer.documents.verdict import Aspect
 from reproducer.measures.definitions import COUNTED
+from reproducer.report.against import against
 from reproducer.report.blocks import WORDS, Block, Content, Facts, Listing, Prose, Section, Table
 from reproducer.report.distributions import acceptance, context, prefill, restore, spread
 from reproducer.report.served import served
@@ -34,6 +35,7 @@ def content(subject: Subject) -> Content:
         restore(subject),
         acceptance(subject),
         spread(subject),
+        against(subject.against),
         served(subject),
         *_imported(subject),
         *_claims(subject),

@@ -4,6 +4,7 @@ import textwrap
 
 from reproducer.documents.measured import Derived
 from reproducer.documents.receipts import MeasureReceipt
+from reproducer.report.against import against_markdown, against_text
 from reproducer.report.html import visible
 from reproducer.report.sections import bounds, counted, engine, machines, model, signer
 from reproducer.report.subject import Subject
@@ -33,6 +34,8 @@ def readme(subject: Subject) -> str:
         for told, holds in [bounds([one for one in receipt.thresholds if one.threshold.value == each.name])]
     ]
     lines += table(("measure", "value", "result", "range", "bound", "holds"), rows) if rows else ["None."]
+    if subject.against is not None:
+        lines += against_markdown(subject.against)
     for result in subject.imported:
         lines += ["", f"> *{_APART['imported']}*: {code(result.harness)}, {len(result.runs)} runs."]
     for claim in subject.claims:
@@ -61,9 +64,18 @@ def article(subject: Subject) -> str:
         for claim in subject.claims
     ]
     apart += [f"Imported from {each.harness} and not vouched for: {each.original.sha256}." for each in subject.imported]
-    paragraphs = [f"{subject.lock.name}: {subject.verdict.word.upper()}", said, *apart]
-    lines = [textwrap.fill(visible(each), _WIDTH, break_long_words=False) for each in paragraphs]
-    return "\n\n".join([*lines, "\n".join(_digests(subject)), "Verify: " + _commands(subject)[0]]) + "\n"
+    first = [_filled(each) for each in (f"{subject.lock.name}: {subject.verdict.word.upper()}", said)]
+    compared = [] if subject.against is None else ["\n".join(map(_filled, against_text(subject.against)))]
+    return (
+        "\n\n".join(
+            [*first, *compared, *map(_filled, apart), "\n".join(_digests(subject)), "Verify: " + _commands(subject)[0]]
+        )
+        + "\n"
+    )
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(visible(text), _WIDTH, break_long_words=False)
 
 
 def _main(subject: Subject) -> list[tuple[str, MeasureReceipt, Derived]]:

@@ -12,6 +12,7 @@ from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Verdict
 from reproducer.ledger import AnyReceipt
 from reproducer.measures.apart import bare_names, identity
+from reproducer.report.against import Against
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Subject:
         claims: published claims that are shown beside the receipts, never among them.
         imported: the same for results of other harnesses.
         traces: what the logs of the boots say, oldest boot first.
+        against: other evidence that it is set against.
     """
 
     lock: Lock
@@ -34,6 +36,7 @@ class Subject:
     claims: tuple[Claim, ...] = ()
     imported: tuple[ImportedResult, ...] = ()
     traces: tuple[Trace, ...] = ()
+    against: Against | None = None
 
     @cached_property
     def builds(self) -> tuple[BuildReceipt, ...]:

@@ -78,8 +78,11 @@ def _cautions(found: "Trace") -> list[str]:
     requests = found.requests
     unrated = requests.completed.requests - (requests.completed.decode.requests if requests.completed.decode else 0)
     told = []
+    forward = requests.completed.forward.requests if requests.completed.forward else 0
     if requests.completed.decode is None:
         told.append("no request says when its prefill ended, so there is no decode rate")
+        if forward < requests.completed.requests:
+            told.append(f"{requests.completed.requests - forward:,} of them have no forward rate")
     elif unrated:
         told.append(f"{unrated:,} of them have no decode rate")
     if requests.overlap == "stated":

@@ -8,9 +8,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from reproducer.errors import NotCheckedError, UnsafeInputError, UsageError
+
+if TYPE_CHECKING:
+    import re
 
 PIECE = 1 << 20
 LONGEST_LINE = 4 << 20
@@ -27,12 +30,14 @@ class Piece:
         first: the number of the first line, from 1.
         long: whether it is one line that was longer than may be, and this is how it begins.
         cut: whether it is one line, the file's last, that no line feed ends.
+        holds: whether, of a line that is too long, what was looked for stands in it anywhere.
     """
 
     text: bytes
     first: int
     long: bool = False
     cut: bool = False
+    holds: bool = False
 
     def lines(self) -> list[bytes]:
         """The lines without their line feeds."""
@@ -46,21 +51,30 @@ class LogFile:
         lines: how many lines came out so far.
         unpacked: how many bytes came out so far.
         fault: why it ended before its end; empty where it did not.
+        wanted: what is looked for in lines that are too long to be read.
     """
 
-    def __init__(self, path: Path, *, most: int = MOST_UNPACKED) -> None:
+    def __init__(self, path: Path, *, most: int = MOST_UNPACKED, wanted: "re.Pattern[bytes] | None" = None) -> None:
         """Raises: UsageError, UnsafeInputError, NotCheckedError: there is no such plain file to be read."""
         self.path = path
         self.lines = 0
         self.unpacked = 0
         self.fault = ""
+        self.wanted = wanted
+        self._text = hashlib.sha256()
         self._most = most
         self._file = _Hashed(_opened(path))
+        self._packed = False
 
     @property
     def sha256(self) -> str:
         """The digest of the whole file as it lies there."""
         return self._file.sha256
+
+    @property
+    def text_sha256(self) -> str:
+        """The digest of what was read of it, unpacked."""
+        return self._text.hexdigest() if self._packed else self.sha256
 
     @property
     def size(self) -> int:
@@ -85,14 +99,16 @@ class LogFile:
 
     def _cut_into_lines(self) -> Iterator[Piece]:
         rest = b""
-        dropping = False
+        dropped: _Dropped | None = None
         for read in self._unpacked():
             data = read
-            if dropping:
+            if dropped is not None:
                 end = data.find(b"\n") + 1
+                dropped.look(data[: end or len(data)])
                 if not end:
                     continue
-                data, dropping = data[end:], False
+                yield self._piece(dropped.begins, 1, long=True, holds=dropped.holds)
+                data, dropped = data[end:], None
             end = data.rfind(b"\n") + 1
             if end:
                 text, rest = rest + data[:end], data[end:]
@@ -100,21 +116,25 @@ class LogFile:
             else:
                 rest += data
             if len(rest) > LONGEST_LINE:
-                yield self._piece(rest[:_KEPT], 1, long=True)
-                rest, dropping = b"", True
+                dropped = _Dropped(rest[:_KEPT], self.wanted)
+                dropped.look(rest)
+                rest = b""
+        if dropped is not None:
+            yield self._piece(dropped.begins, 1, long=True, holds=dropped.holds)
         if rest:
             yield self._piece(rest, 1, cut=True)
 
-    def _piece(self, text: bytes, count: int, *, long: bool = False, cut: bool = False) -> Piece:
+    def _piece(self, text: bytes, count: int, *, long: bool = False, cut: bool = False, holds: bool = False) -> Piece:
         first = self.lines + 1
         self.lines += count
-        return Piece(text, first, long, cut)
+        return Piece(text, first, long, cut, holds)
 
     def _unpacked(self) -> Iterator[bytes]:
         """The bytes of the text; a packed file that is damaged or too large ends early, with its fault."""
         start = self._file.peek(2)
         file: Any = self._file  # it has all that gzip asks of a file, and no more
-        reader = gzip.GzipFile(fileobj=file) if start == _GZIP else file
+        self._packed = start == _GZIP
+        reader = gzip.GzipFile(fileobj=file) if self._packed else file
         while True:
             try:
                 data = reader.read(PIECE)
@@ -127,7 +147,25 @@ class LogFile:
                 self.fault = f"more than {self._most} bytes are not read"
                 return
             self.unpacked += len(data)
+            if self._packed:
+                self._text.update(data)
             yield data
+
+
+class _Dropped:
+    """A line that is longer than may be: how it begins, and whether it holds what is looked for."""
+
+    def __init__(self, begins: bytes, wanted: "re.Pattern[bytes] | None") -> None:
+        self.begins = begins
+        self.holds = False
+        self._wanted = wanted
+        self._before = b""
+
+    def look(self, data: bytes) -> None:
+        """Look at more of it; what is looked for may go over from one part to the next."""
+        if self._wanted is not None and not self.holds:
+            self.holds = self._wanted.search(self._before + data) is not None
+        self._before = data[-_KEPT:]
 
 
 class _Hashed:

@@ -6,15 +6,14 @@ the log holds the words of a report at all: lines behind another program's prefi
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 
 from reproducer.documents.traces import DamageKind
 from reproducer.trace import sglang, vllm
-from reproducer.trace.collected import Collected
+from reproducer.trace.collected import Collected, UnreadableError
 from reproducer.trace.damage import Tally
 from reproducer.trace.lines import Piece
-from reproducer.trace.sglang import UnreadableError
 from reproducer.trace.telemetry import Prefilling, Telemetry, Windows
 
 _WORDS = rb"(?:Decode batch|Prefill batch|Req ?Time ?Stats\(|Finish: obj=)"
@@ -26,15 +25,25 @@ _VLLM = re.compile(
     rb"(?:INFO )?([0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}) (?:\[[^\]]{1,80}\]|[a-z_]{1,40}\.py:[0-9]{1,6}\]) "
 )
 _AVERAGE = re.compile(rb"(?:[^:]{1,40}: )?Avg prompt throughput: ")
-_INSIDE = re.compile(sglang.STAMP + _WORDS)
+INSIDE = re.compile(sglang.STAMP + _WORDS)
 _BARE = re.compile(_WORDS)
-_ANSI = re.compile(rb"\x1b\[[0-9;]{0,16}m")
+_ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,16}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[()][0-9A-Z]|[=>78])")
 _MARKS = (b"Decode batch,", b"Prefill batch,", b"TimeStats(rid=", b"Time Stats(rid=", b"Finish: obj=", b" throughput: ")
 _MORE = (b'"request.finished"', b"SpecDecoding metrics: ", b"Decode batch [", b"Prefill batch [")
 _ALL = (*_MARKS, *_MORE)
 _DOCKER = b'{"log":"'
 _BACK = 2_000_000
+_LEAP = b"2000-"
 _D, _P, _R = b"DPR"
+
+
+@dataclass
+class Stamps:
+    """The stamps of the last report, of the last window of SGLang and of the last line of vLLM's engine."""
+
+    report: bytes = b""
+    window: bytes = b""
+    engine: bytes = b""
 
 
 @dataclass
@@ -44,6 +53,7 @@ class LogReader:
     Attributes:
         sglang: how many reports of SGLang were read.
         vllm: how many of vLLM.
+        stamps: the last ones, of this log and of those that were written before it.
         damaged: how many lines carry a report that was not read.
     """
 
@@ -58,8 +68,7 @@ class LogReader:
     damaged: int = 0
     sglang: int = 0
     vllm: int = 0
-    _last: bytes = b""
-    _last_window: bytes = b""
+    stamps: Stamps = field(default_factory=Stamps)
     _second: tuple[bytes, int] = (b"", 0)
     _window: tuple[int, int] | None = None
 
@@ -85,7 +94,7 @@ class LogReader:
         if len(parts) == 1:
             return piece.text
         texts, stamps = parts[:: sglang.GROUPS], parts[1 :: sglang.GROUPS]
-        if stamps[0] < self._last_window or stamps != sorted(stamps):
+        if stamps[0] < self.stamps.window or stamps != sorted(stamps):
             return piece.text  # a clock that was set back: line by line, so that each such line is shown
         windows = sglang.windows([parts[group :: sglang.GROUPS] for group in range(2, sglang.GROUPS)])
         before: list[int] = []
@@ -96,7 +105,7 @@ class LogReader:
             return piece.first + before[at]
 
         self.telemetry.add(windows, self.source, number, stamps)
-        self._last_window = stamps[-1]
+        self.stamps.window = stamps[-1]
         self.windows += len(stamps)
         self.sglang += len(stamps)
         return b"".join(texts)
@@ -106,6 +115,8 @@ class LogReader:
         if piece.long or piece.cut:
             self._damage("too long" if piece.long else "truncated", number, line)
             return
+        if b"\x1b" in line:
+            line = _ANSI.sub(b"", line)
         if line.endswith(b"\r"):
             line = line[:-1]
         try:
@@ -114,13 +125,13 @@ class LogReader:
             self._damage(_kind(line, at, error.kind), number, line)
             return
         self.sglang += 1
-        last = self._last_window if line[at] == _D else self._last
+        last = self.stamps.window if line[at] == _D else self.stamps.report
         if stamp < last:
             self._check_back(stamp, last, number, line)
         if line[at] == _D:
-            self._last_window = stamp
+            self.stamps.window = stamp
         else:
-            self._last = stamp
+            self.stamps.report = stamp
 
     def _report(self, number: int, line: bytes, stamp: bytes, at: int) -> None:
         """Take one report.
@@ -136,9 +147,7 @@ class LogReader:
                 request = sglang.request(found, self._microseconds(stamp))
             else:
                 raise UnreadableError
-            if not self.collected.add(request):
-                self.tally.add("repeated", self.source, number, line)
-            self.requests += 1
+            self._request(number, line, new=self.collected.add(request))
         elif letter == _D:
             found = sglang.DECODE.fullmatch(line, at)
             if found is None:
@@ -151,16 +160,26 @@ class LogReader:
             if found is None:
                 raise UnreadableError
             computed, cached, rate = found.groups()
-            self.prefilling.add(int(computed), int(cached), -1 if rate is None else int(rate.replace(b".", b"")))
+            rate_ = -1 if rate is None else int(rate.replace(b".", b""))
+            if not self.prefilling.add(int(computed), int(cached), rate_):
+                raise UnreadableError("out of range")
             self.prefills += 1
         else:
-            self.collected.finish(sglang.finish_text(line))
-            self.requests += 1
+            self._request(number, line, new=self.collected.finish(sglang.finish_text(line)))
+
+    def _request(self, number: int, line: bytes, *, new: bool) -> None:
+        """Count a line that says of a request what is new, or what a line before it said."""
+        self.requests += 1
+        if not new:
+            self.tally.add("repeated", self.source, number, line)
 
     def _look_again(self, others: list[tuple[int, bytes]], piece: Piece) -> None:
         """Lines that begin with no stamped report: most hold no word of one, and a whole piece is asked at once."""
         text = b"\n".join([line for _, line in others])
         marks = [mark for mark in _ALL if mark in text]
+        if piece.holds and INSIDE.search(text) is None:
+            self._damage("too long", *others[0])  # a report stands in it, behind what was kept of the line
+            return
         if not marks:
             return
         for number, line in others:
@@ -192,8 +211,8 @@ class LogReader:
     def _quoted(self, number: int, text: bytes, piece: Piece) -> None:
         """A line of something else that holds the words: it quotes a text, or two lines ran together."""
         stamped = _STAMPED.match(text)
-        if _INSIDE.search(text, stamped.end() if stamped is not None else 0) is not None:
-            kind: DamageKind = "too long" if piece.long else "interleaved"
+        if INSIDE.search(text, stamped.end() if stamped is not None else 0) is not None:
+            kind: DamageKind = "too long" if piece.long else "not text" if b"\x00" in text else "interleaved"
             self._damage(kind, number, text)
         elif stamped is None and _BARE.match(text) is not None:
             self._damage("truncated" if piece.cut else "malformed", number, text)
@@ -207,8 +226,7 @@ class LogReader:
         try:
             finish = sglang.finish_json(text)
             if finish is not None:
-                self.collected.finish(finish)
-                self.requests += 1
+                self._request(number, text, new=self.collected.finish(finish))
                 self.sglang += 1
         except UnreadableError as error:
             self._damage(_kind(text, 0, error.kind), number, text)
@@ -235,6 +253,7 @@ class LogReader:
         self._window = number, int(running)
         self.windows += 1
         self.vllm += 1
+        self._check_engine(stamp, number, text)
 
     def _accepted(self, number: int, text: bytes, at: int) -> None:
         """What vLLM says of acceptance in the window of the line before."""
@@ -258,6 +277,12 @@ class LogReader:
         before, now = sglang.local_microseconds(last), sglang.local_microseconds(stamp)
         if before - now >= _BACK:
             self.tally.add("backwards", self.source, number, line)
+
+    def _check_engine(self, stamp: bytes, number: int, line: bytes) -> None:
+        """The same of a stamp that names no year: from December to January is no way back."""
+        last, self.stamps.engine = self.stamps.engine, stamp
+        if stamp < last and (last[:2], stamp[:2]) != (b"12", b"01"):
+            self._check_back(_LEAP + stamp, _LEAP + last, number, line)
 
     def _microseconds(self, stamp: bytes) -> int:
         if self._second[0] != stamp:

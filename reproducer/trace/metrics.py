@@ -75,7 +75,10 @@ class MetricsReader:
             return True
         if not math.isfinite(value) or not 0 <= value <= _LARGEST:
             return False
-        self._sums[name] = self._sums.get(name, 0.0) + value
+        total = self._sums.get(name, 0.0) + value
+        if total > _LARGEST:
+            return False
+        self._sums[name] = total
         return True
 
     def _damage(self, kind: DamageKind, number: int, line: bytes) -> None:

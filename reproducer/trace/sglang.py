@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from reproducer.trace.collected import UNKNOWN, Finish, Mode, Report
+from reproducer.trace.collected import UNKNOWN, Finish, Mode, Report, UnreadableError
 from reproducer.trace.telemetry import Windows
 
 STAMP = rb"\[([0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.[0-9]{3})?(?: [A-Z_]{2,10}[0-9]{1,6}){0,8}\] "
@@ -52,6 +52,8 @@ USUAL = re.compile(
 _MILLISECOND = 1_000
 _SECOND = 1_000_000
 _MOST = 2**53
+# a moment before 2001 is one of a clock that counts from the start of its machine
+_DATED = 10**15
 _META = b"'meta_info': {"
 _TEXT_FIELDS = re.compile(
     rb"'(prompt_tokens|completion_tokens|cached_tokens|queue_time|forward_entry_time|prefill_finished_time"
@@ -59,14 +61,6 @@ _TEXT_FIELDS = re.compile(
     rb"([0-9]{1,15}(?:\.[0-9]{1,20})?(?:e-[0-9]{1,2})?)[,}]"
 )
 _TEXT_ID = re.compile(rb"'id': '([^']{1,1024})'")
-
-
-class UnreadableError(ValueError):
-    """A report that is none; `kind` says how."""
-
-    def __init__(self, kind: str = "malformed") -> None:
-        super().__init__(kind)
-        self.kind = kind
 
 
 def windows(columns: Sequence[Sequence[bytes | None]]) -> Windows:
@@ -94,8 +88,9 @@ def usual_request(match: "re.Match[bytes]", stamp: int) -> Report:
     rid, prompt, cached, output, queue, prefill, rest, forward, clock, entered = match.groups()
     tokens, held = int(prompt), UNKNOWN if cached is None else int(cached)
     whole = int(forward.replace(b".", b"")) * 10
+    first = UNKNOWN if prefill is None else int(prefill.replace(b".", b"")) * 10
     post_prefill = UNKNOWN if rest is None else int(rest.replace(b".", b"")) * 10
-    if held > tokens or post_prefill > whole + _MILLISECOND:
+    if held > tokens or post_prefill > whole + _MILLISECOND or first > whole + _MILLISECOND:
         raise UnreadableError("contradictory")
     return Report(
         rid,
@@ -107,7 +102,7 @@ def usual_request(match: "re.Match[bytes]", stamp: int) -> Report:
         _MILLISECOND,
         int(entered.replace(b".", b"")) * 1_000,
         int(queue.replace(b".", b"")) * 10,
-        UNKNOWN if prefill is None else int(prefill.replace(b".", b"")) * 10,
+        first,
         post_prefill,
         whole,
         stamp,
@@ -132,9 +127,10 @@ def request(match: "re.Match[bytes]", stamp: int) -> Report:
         raise UnreadableError
     if forward < 0 or queue < 0:
         raise UnreadableError
+    prefill = times.get(b"initial_prefill_elapsed", UNKNOWN)
     post_prefill = times.get(b"post_prefill_elapsed", UNKNOWN)
     tokens, held = int(prompt), UNKNOWN if cached is None else int(cached)
-    if held > tokens or post_prefill > forward + _MILLISECOND:
+    if held > tokens or post_prefill > forward + _MILLISECOND or prefill > forward + _MILLISECOND:
         raise UnreadableError("contradictory")
     before = sum(times.get(name, 0) for name in _BEFORE) if kind == "decode" else 0
     return Report(
@@ -147,7 +143,7 @@ def request(match: "re.Match[bytes]", stamp: int) -> Report:
         resolution=resolution,
         entered=entered,
         queue=queue + before,
-        prefill=times.get(b"initial_prefill_elapsed", UNKNOWN),
+        prefill=prefill,
         post_prefill=post_prefill,
         forward=forward,
         stamp=stamp,
@@ -219,7 +215,7 @@ def finish_json(line: bytes) -> Finish | None:
         if data.get("event") != "request.finished":
             return None
         meta = data["out"]["meta_info"]
-        return _finish(str(meta.get("id", data.get("rid"))).encode("utf-8", "replace"), meta)
+        return _finish(str(meta.get("id", data.get("rid"))).encode("utf-8", "backslashreplace"), meta)
     except UnreadableError:
         raise
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
@@ -228,19 +224,23 @@ def finish_json(line: bytes) -> Finish | None:
 
 def _finish(rid: bytes, found: dict[str, Any]) -> Finish:
     ended = found.get("request_finished_ts", found.get("decode_finished_ts"))
-    prefilled = found.get("prefill_finished_time", found.get("prefill_finished_ts"))
+    prefilled = _moment(found.get("prefill_finished_time", found.get("prefill_finished_ts")))
+    began = _moment(found.get("forward_entry_time"))
     finish = Finish(
         rid=rid,
         input_tokens=_count(found.get("prompt_tokens")),
         output_tokens=_count(found.get("completion_tokens")),
         cached_tokens=_count(found.get("cached_tokens")),
         queue=_moment(found.get("queue_time")),
-        forward_entry=_moment(found.get("forward_entry_time")),
-        prefill_end=_moment(prefilled),
+        forward_entry=began if began >= _DATED else UNKNOWN,
+        prefill_end=prefilled if prefilled >= _DATED else UNKNOWN,
         end=_moment(ended),
     )
     if finish.input_tokens < 0 or finish.output_tokens < 0:
         raise UnreadableError
+    moments = [each for each in (finish.forward_entry, finish.prefill_end, finish.end) if each >= 0]
+    if finish.cached_tokens > finish.input_tokens or moments != sorted(moments):
+        raise UnreadableError("contradictory")
     return finish
 
 

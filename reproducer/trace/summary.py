@@ -53,12 +53,11 @@ def summed(collected: Collected, bands: Bands) -> Summary:
 def _swept(collected: Collected) -> tuple[list[int], list[int]]:
     """For each request how many others surely overlap it, and how many more may; -1 where its span is not known."""
     surely, possibly = [-1] * len(collected), [-1] * len(collected)
-    for number, clock in enumerate(collected.clocks):
-        chosen = [
-            index
-            for index in range(len(collected))
-            if collected.clock[index] == number and collected.entered[index] >= 0 and collected.forward[index] >= 0
-        ]
+    of_clock: list[list[int]] = [[] for _ in collected.clocks]
+    for index, number in enumerate(collected.clock):
+        if collected.entered[index] >= 0 and collected.forward[index] >= 0:
+            of_clock[number].append(index)
+    for clock, chosen in zip(collected.clocks, of_clock, strict=True):
         starts = [collected.entered[index] for index in chosen]
         ends = [
             collected.entered[index] + max(max(collected.queue[index], 0) + collected.forward[index], 1)

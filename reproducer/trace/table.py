@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from reproducer.documents.base import shown
-from reproducer.documents.traces import ClockKind, DamageKind
+from reproducer.documents.traces import ClockKind
 from reproducer.errors import InvalidDocumentError
-from reproducer.trace.collected import UNKNOWN, Collected, Report
+from reproducer.trace.collected import UNKNOWN, Collected, Report, UnreadableError
 from reproducer.trace.damage import Tally
 from reproducer.trace.lines import Piece
 
@@ -40,17 +40,9 @@ _DATED = re.compile(
 
 def is_table(start: bytes) -> bool:
     """Whether a file that begins like this is a table of requests."""
-    first = start.split(b"\n", 1)[0]
+    first = start.removeprefix(b"\xef\xbb\xbf").lstrip().split(b"\n", 1)[0]
     names = {name.strip(b'\xef\xbb\xbf" \r').decode("utf-8", "replace") for name in first.split(b",")}
     return len(first) <= _LONGEST and len(names & set(COLUMNS)) > 1
-
-
-class _RowError(ValueError):
-    """A row that is no request."""
-
-    def __init__(self, kind: DamageKind) -> None:
-        super().__init__(kind)
-        self.kind = kind
 
 
 @dataclass
@@ -89,8 +81,9 @@ class TableReader:
                 self.others += 1
             else:
                 try:
-                    report = self._row(line, long=piece.long)
-                except _RowError as error:
+                    report = self._row(line, piece)
+                    self.collected.add(report)
+                except UnreadableError as error:
                     self.damaged += 1
                     self.tally.add(error.kind, self.source, number, line)
                     continue
@@ -100,12 +93,11 @@ class TableReader:
                     if ended < self._last:
                         self.tally.add("backwards", self.source, number, line)
                     self._last = ended
-                self.collected.add(report)
 
     def _names(self, line: bytes) -> tuple[str, ...]:
         try:
             names = tuple(name.strip() for name in _cells(line.removeprefix(b"\xef\xbb\xbf")))
-        except _RowError as error:
+        except UnreadableError as error:
             raise InvalidDocumentError("has a header that is no CSV", where=self.where) from error
         for name in names:
             if name not in COLUMNS:
@@ -119,27 +111,31 @@ class TableReader:
             raise InvalidDocumentError(f"has no column {missing[0]}", where=self.where)
         return names
 
-    def _row(self, line: bytes, *, long: bool) -> Report:
+    def _row(self, line: bytes, piece: Piece) -> Report:
         """The request of a row.
 
         Raises:
-            _RowError: it is none.
+            UnreadableError: it is none.
         """
-        if long or len(line) > _LONGEST:
-            raise _RowError("too long")
+        if piece.cut:
+            raise UnreadableError("truncated")
+        if piece.long or len(line) > _LONGEST:
+            raise UnreadableError("too long")
         cells = _cells(line)
         if len(cells) != len(self._header):
-            raise _RowError("malformed")
+            raise UnreadableError("malformed")
         row = dict(zip(self._header, cells, strict=True))
         tokens, cached = _count(row["input_len"]), _optional(row, "cached_input_len")
         queue, forward = _duration(row, "queue_ms"), _duration(row, "forward_ms")
-        post_prefill = _duration(row, "post_prefill_ms")
-        if cached > tokens or (forward >= 0 and post_prefill > forward + _SECOND // 1_000):
-            raise _RowError("contradictory")
+        prefill, post_prefill = _duration(row, "prefill_ms"), _duration(row, "post_prefill_ms")
+        if cached > tokens or (forward >= 0 and max(prefill, post_prefill) > forward + _SECOND // 1_000):
+            raise UnreadableError("contradictory")
         clock, ended, resolution = self._moment(row.get("finished_at", ""))
         entered = UNKNOWN
         if ended >= 0 and forward >= 0:
             entered = ended - forward - max(queue, 0)
+            if entered < 0:
+                raise UnreadableError("out of range")
         return Report(
             rid=b"",
             input_tokens=tokens,
@@ -149,10 +145,11 @@ class TableReader:
             resolution=resolution,
             entered=entered,
             queue=queue,
-            prefill=_duration(row, "prefill_ms"),
+            prefill=prefill,
             post_prefill=post_prefill,
             forward=forward,
             overlapping=_optional(row, "overlapping"),
+            day=self.source if clock == "time of day" else 0,
         )
 
     def _moment(self, text: str) -> tuple[ClockKind, int, int]:
@@ -167,18 +164,20 @@ class TableReader:
             try:
                 moment = datetime.fromisoformat(text)
             except ValueError as error:
-                raise _RowError("out of range") from error
+                raise UnreadableError("out of range") from error
             if moment.tzinfo is None:
                 moment = moment.replace(tzinfo=UTC)
             past = moment - datetime(1970, 1, 1, tzinfo=UTC)
+            if past.days < 0:
+                raise UnreadableError("out of range")
             return "wall clock", past.days * _DAY + past.seconds * _SECOND + past.microseconds, _resolution(match[1])
-        raise _RowError("malformed")
+        raise UnreadableError("malformed")
 
     def _of_day(self, match: "re.Match[str]") -> int:
         """A time of day after the first midnight; one that falls by more than half a day is past another midnight."""
         hour, minute, second = int(match[1]), int(match[2]), int(match[3])
         if hour > 23 or minute > 59 or second > 59:  # noqa: PLR2004  a clock's face
-            raise _RowError("out of range")
+            raise UnreadableError("out of range")
         found = ((hour * 60 + minute) * 60 + second) * _SECOND + round(float(match[4] or "0") * _SECOND)
         found += (self._days + 1) * _DAY  # the span of the first request may begin before midnight
         if self._last - found > _DAY // 2:
@@ -192,12 +191,12 @@ def _cells(line: bytes) -> list[str]:
         text = line.decode("utf-8").rstrip("\r")
         return next(csv.reader([text], strict=True))
     except (UnicodeDecodeError, csv.Error, StopIteration) as error:
-        raise _RowError("not text") from error
+        raise UnreadableError("not text") from error
 
 
 def _count(text: str) -> int:
     if _COUNT.fullmatch(text) is None:
-        raise _RowError("malformed")
+        raise UnreadableError("malformed")
     return int(text)
 
 
@@ -211,10 +210,10 @@ def _duration(row: dict[str, str], name: str) -> int:
     if not text:
         return UNKNOWN
     if _TIME.fullmatch(text) is None:
-        raise _RowError("malformed")
+        raise UnreadableError("malformed")
     found = round(float(text) * 1_000)
     if found >= _MOST:
-        raise _RowError("out of range")
+        raise UnreadableError("out of range")
     return found
 
 

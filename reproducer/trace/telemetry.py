@@ -19,6 +19,7 @@ MOST_SHOWN = 10
 _SINGLE = 4
 SHARES = 10_000
 _AT_ONCE = 4096
+_MOST = 2**53 - 1
 
 
 @dataclass(frozen=True)
@@ -195,8 +196,13 @@ class Prefilling:
     def __post_init__(self) -> None:
         self._rates = Spectrum(self.budget)
 
-    def add(self, computed: int, cached: int, rate: int) -> None:
-        """One batch; `rate` in whole hundredths, -1 where the line does not say it."""
+    def add(self, computed: int, cached: int, rate: int) -> bool:
+        """One batch; `rate` in whole hundredths, -1 where the line does not say it.
+
+        False where the sum is more than a document holds; the batch is not taken then.
+        """
+        if max(self.computed + computed, self.cached + cached) > _MOST:
+            return False
         self.batches += 1
         self.computed += computed
         self.cached += cached
@@ -204,6 +210,7 @@ class Prefilling:
             self._new.append(rate)
             if len(self._new) == _AT_ONCE:
                 self._count()
+        return True
 
     def _count(self) -> None:
         self._rates.add(self._new)

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from reproducer import __version__
 from reproducer.documents.traces import Counter, Lines, Served, SourceKind, Trace, TraceSource
+from reproducer.errors import UsageError
 from reproducer.progress import Silent
 from reproducer.trace.bands import PUBLISHED, Bands, parse_bands
 from reproducer.trace.collected import Collected
 from reproducer.trace.damage import Excerpt, Tally
 from reproducer.trace.lines import MOST_UNPACKED, LogFile, Piece
-from reproducer.trace.logs import LogReader
+from reproducer.trace.logs import INSIDE, LogReader, Stamps
 from reproducer.trace.metrics import MetricsReader, is_metrics
 from reproducer.trace.summary import summed
 from reproducer.trace.table import TableReader, is_table
@@ -45,6 +46,8 @@ class _Work:
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(Lines.model_fields, 0))
     sources: list[TraceSource] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
+    stamps: Stamps = field(default_factory=Stamps)
+    read: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.telemetry = Telemetry(self.bands)
@@ -69,7 +72,7 @@ def trace(
         reporter: where progress goes.
 
     Raises:
-        UsageError, UnsafeInputError: a file is not there, or is no plain file.
+        UsageError, UnsafeInputError: a file is not there, is no plain file, or holds the same text as another one.
         InvalidDocumentError: a table's header is none.
         NotCheckedError: a file cannot be read.
     """
@@ -100,7 +103,7 @@ def trace(
 
 def _read(work: _Work, path: Path, most: int, task: "Task") -> None:
     """Read one file."""
-    file = LogFile(path, most=most)
+    file = LogFile(path, most=most, wanted=INSIDE)
     pieces = _watched(file, task)
     first = next(pieces, None)
     start = b"" if first is None else first.text[:_SNIFFED]
@@ -120,7 +123,7 @@ def _read(work: _Work, path: Path, most: int, task: "Task") -> None:
         kind = "table of requests"
         counts = {"requests": table.requests, "damaged": table.damaged}
     else:
-        log = LogReader(source, work.collected, work.telemetry, work.prefilling, work.tally)
+        log = LogReader(source, work.collected, work.telemetry, work.prefilling, work.tally, stamps=work.stamps)
         for piece in chain([] if first is None else [first], pieces):
             log.read(piece)
         if log.sglang or log.vllm:
@@ -131,6 +134,12 @@ def _read(work: _Work, path: Path, most: int, task: "Task") -> None:
             "prefills": log.prefills,
             "damaged": log.damaged,
         }
+    if file.lines and file.text_sha256 in work.read:
+        same = work.read[file.text_sha256]
+        raise UsageError(
+            "holds the same text as another file", where=str(path), why=f"as {same}", todo="name each log once"
+        )
+    work.read[file.text_sha256] = _name(path)
     if file.fault:
         work.tally.add("not unpacked", source, file.lines, file.fault.encode())
     for name, count in counts.items():

@@ -4,6 +4,7 @@ What a manifest or a `.gitmodules` says is read here and nowhere else. git would
 `git-remote-SCHEME` for an unknown scheme, and read what begins with `-` as an option; none of them passes.
 """
 
+import errno
 import posixpath
 import re
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from reproducer.documents.base import shown
 from reproducer.documents.urls import SCHEMES, git_url
-from reproducer.errors import UnsafeInputError
+from reproducer.errors import NotCheckedError, UnsafeInputError
 from reproducer.git.running import LOCAL, NETWORK
 
 _SCP = re.compile(
@@ -42,6 +43,24 @@ class Address:
     def transports(self) -> tuple[str, ...]:
         """The protocols that reaching it takes."""
         return LOCAL if self.url is None else NETWORK
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it is a place on this machine with something there.
+
+        Raises:
+            NotCheckedError: nobody may look.
+        """
+        if self.path is None:
+            return False
+        try:
+            return self.path.exists()
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return False
+            raise NotCheckedError(
+                "the repository cannot be looked for", where=str(self.path), why=error.strerror or str(error)
+            ) from error
 
     def __str__(self) -> str:
         return self.operand

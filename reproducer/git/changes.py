@@ -19,6 +19,7 @@ from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError
 from reproducer.git.contents import pointer
 from reproducer.git.mirrors import Mirror
 from reproducer.git.objects import objects
+from reproducer.git.reaching import refuse_pipes, refuse_pipes_among
 from reproducer.git.running import GitFaultError, ask, run
 from reproducer.git.trees import FILE, KIND, SUBMODULE
 
@@ -28,6 +29,7 @@ _RAW = re.compile(r"^:([0-7]{6}) ([0-7]{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])[0-9]
 _LARGEST_IGNORED = 1 << 20
 _LARGEST_POINTER = 1024
 _NAMED = 4
+_PATIENCE_S = 120.0
 _DIFF = ("diff-index", "--cached", "--no-renames", "--ignore-submodules=none")
 
 
@@ -51,17 +53,27 @@ def working_tree(path: Path) -> WorkingTree | None:
 
     Raises:
         GitFaultError: it is no repository.
+        UnsafeInputError: git would wait at a pipe in it.
     """
     inside = path / ".git"
+    refuse_pipes(path)
     if not inside.exists():
         return None
-    found = run(["rev-parse", "--absolute-git-dir"], folder=path, git_dir=inside, what="looking at it", where=str(path))
+    found = run(
+        ["rev-parse", "--absolute-git-dir"],
+        folder=path,
+        git_dir=inside,
+        what="looking at it",
+        where=str(path),
+        patience_s=_PATIENCE_S,
+    )
     git_dir = Path(found.decode("utf-8", "surrogateescape").rstrip("\n"))
     said = ask(
         ["rev-parse", "--verify", "--quiet", "--end-of-options", "HEAD^{commit}"],
         folder=path,
         git_dir=inside,
         what="looking for what is checked out",
+        patience_s=_PATIENCE_S,
     )
     commit = said.out.decode("ascii", "replace").strip()
     return WorkingTree(path, git_dir, commit) if said.status == 0 else None
@@ -89,6 +101,7 @@ def changes_of(
         NotCheckedError: a file cannot be read; a sparse working tree.
     """
     _not_sparse(tree, where)
+    refuse_pipes_among(tree.path)
     index = _Index.over(work, mirror, tree.path)
     index.ignore(_ignored(tree))
     index.run("read-tree", tree.commit)

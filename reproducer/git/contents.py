@@ -163,7 +163,7 @@ class _Level:
 
 def checked_out(parent: Address, path: str) -> tuple[Address, ...]:
     """Where a repository on this machine has a submodule's own repository; nowhere for another kind of parent."""
-    if parent.path is None or not (parent.path / path / ".git").exists():
+    if parent.path is None or not Address(path=parent.path / path / ".git").is_here:
         return ()
     return (Address(path=parent.path / path),)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reproducer.errors import DriftError, PennyError
 from reproducer.git.addresses import Address
+from reproducer.git.reaching import options
 from reproducer.git.references import listed, what_is_there
 from reproducer.git.running import GitFaultError, Said, ask, failed, run
 from reproducer.store.exclusive import exclusive
@@ -134,7 +135,8 @@ class Mirror:
         if any(each in said.complaint for each in _BY_NAME_REFUSED):
             every = ["+refs/heads/*:refs/all/heads/*", "+refs/tags/*:refs/all/tags/*"]
             deeper = ["--unshallow"] if (self.folder / "shallow").is_file() else []
-            said = self._ask(address, [*deeper, "--", address.operand, *every], handle)
+            # A name that is gone there may be in the way of a new one: `a` of `a/b`.
+            said = self._ask(address, ["--prune", *deeper, "--", address.operand, *every], handle)
             if said.status == 0 and not self._lacks(commit):
                 run(["update-ref", f"refs/penny/{commit}", commit], folder=self.folder, git_dir=self.folder, what=what)
                 return
@@ -147,7 +149,7 @@ class Mirror:
     def _ask(self, address: Address, arguments: list[str], handle: int) -> Said:
         fixed = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-gc"]
         return ask(
-            [*fixed, *arguments],
+            [*fixed, *options(address), *arguments],
             folder=self.folder,
             git_dir=self.folder,
             what=f"fetching from {address}",

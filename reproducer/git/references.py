@@ -11,6 +11,7 @@ from typing import Literal
 from reproducer.documents.base import shown
 from reproducer.errors import DriftError, InvalidDocumentError
 from reproducer.git.addresses import Address
+from reproducer.git.reaching import options
 from reproducer.git.running import run
 
 Kind = Literal["branch", "tag", "commit", "other"]
@@ -20,6 +21,8 @@ _SHORT = re.compile(r"^[0-9a-f]{7,63}$")
 _REFUSED = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/.]|/\.|\.lock(/|$)|[/.]$|^@$")
 _PATIENCE_S = 120.0
 _SHOWN_NAMES = 6
+# A repository may have millions of names, of any length: a nearest one is looked for among a few that a person wrote.
+_MOST_NAMES, _LONGEST_NAME, _LONGEST_SHOWN = 20_000, 200, 80
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def listed(address: Address, *patterns: str, folder: Path) -> Mapping[str, str]:
         GitFaultError: it cannot be reached.
     """
     out = run(
-        ["ls-remote", "--quiet", "--", address.operand, *patterns],
+        ["ls-remote", "--quiet", *options(address), "--", address.operand, *patterns],
         folder=folder,
         what="asking for its references",
         where=str(address),
@@ -115,14 +118,15 @@ def missing(address: Address, ref: str, *, folder: Path, where: str) -> DriftErr
     names = [
         _short(name) for name in there if name.startswith(("refs/heads/", "refs/tags/")) and not name.endswith("^{}")
     ]
-    near = difflib.get_close_matches(_short(ref), names, n=1)
+    likely = [name for name in names if len(name) <= _LONGEST_NAME][:_MOST_NAMES]
+    near = difflib.get_close_matches(_short(ref), likely, n=1) if len(ref) <= _LONGEST_NAME else []
     abbreviated = _SHORT.match(ref) is not None
     if near and not abbreviated:
-        todo = f"did you mean {near[0]!r}?"
+        todo = f"did you mean {shown(near[0])}?"
     elif abbreviated:
         todo = "write all digits of the commit: an abbreviated one may come to mean another"
     else:
-        todo = f"it has {_some(names)}"
+        todo = f"it has {_some([_cut(name) for name in names])}"
     return DriftError(f"{address} has no branch or tag {shown(ref)}", where=where, todo=todo)
 
 
@@ -130,7 +134,7 @@ def what_is_there(address: Address, *, folder: Path) -> str:
     """The branches and tags of a repository with their commits, a few of them."""
     there = {name: oid for name, oid in listed(address, folder=folder).items() if name.startswith("refs/")}
     tips = [
-        f"{_short(name)} is {there.get(f'{name}^{{}}', oid)[:12]}"
+        f"{_cut(_short(name))} is {there.get(f'{name}^{{}}', oid)[:12]}"
         for name, oid in there.items()
         if not name.endswith("^{}") and name.startswith(("refs/heads/", "refs/tags/"))
     ]
@@ -140,6 +144,10 @@ def what_is_there(address: Address, *, folder: Path) -> str:
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return ", ".join(names[:_SHOWN_NAMES]) + more
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
 def _short(name: str) -> str:

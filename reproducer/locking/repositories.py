@@ -49,7 +49,7 @@ class Repositories:
         making = self.making
         place = self._address(name, asked)
         before = self._kept(name, asked, place)
-        if place.path is not None and not place.path.exists():
+        if place.path is not None and not place.is_here:
             return self._absent(before, asked, place, files, name)
         if before is not None:
             commit, held = before.commit, Contents(before.tree, before.submodules, before.lfs)
@@ -80,7 +80,7 @@ class Repositories:
         request = next(each for each in self.making.manifest.components if each.name == component.name)
         if isinstance(component.source, GitSource) and isinstance(request.source, GitRequest):
             place = self._address(component.name, request.source)
-            via = (place,) if place.path is not None and place.path.exists() else ()
+            via = (place,) if place.is_here else ()
             fetch_source(component.source, component.name, self._reading("whole"), via)
 
     def _address(self, name: str, asked: GitRequest) -> Address:

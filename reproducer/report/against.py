@@ -13,9 +13,10 @@ from reproducer.report.text import code, number, plain, table
 if TYPE_CHECKING:
     from reproducer.comparison.comparing import Compared, Comparison
     from reproducer.comparison.conditions import Condition
+    from reproducer.comparison.numbers import Number
 
 TITLE = "Comparison with its boundaries"
-_HEADER = ("measure", "value", "A", "B", "B minus A", "95 % interval", "noise floor", "n", "boots", "shown")
+_HEADER = ("measure", "value", "A", "B", "B minus A", "95 % interval", "noise floor", "n in boots", "shown")
 _CONDITIONS = ("condition", "state", "A", "B", "of", "why")
 _MOST_OPEN = 40
 _LEAD = (
@@ -61,7 +62,7 @@ def against(found: Against | None) -> Section | None:
         frozenset({"Lock digest of A", "Bundle digest of A", "Key of A"}),
     )
     rows = tuple(_row(each) for each in comparison.deltas)
-    deltas = Table("Differences", _HEADER, rows, frozenset(range(2, 9)), frozenset({1}), grouped=True)
+    deltas = Table("Differences", _HEADER, rows, frozenset(range(2, 8)), frozenset({1}), grouped=True)
     blocks: list[Block] = [Prose(_LEAD), facts, deltas]
     if comparison.differing:
         conditions = tuple(_condition(each) for each in comparison.differing)
@@ -106,10 +107,10 @@ def against_text(found: Against) -> Iterator[str]:
         f"{_verdict(found)}): {_kind(comparison)}."
     )
     for each in comparison.deltas:
-        measure, value, before, after, difference, interval, floor, n, boots, said = _row(each)
+        measure, value, before, after, difference, interval, floor, count, said = _row(each)
         yield (
             f"- {measure} {value}: A {before}, B {after}, B minus A {difference} (95 % interval {interval}; "
-            f"noise floor {floor}; n {n}; boots {boots}): {said}"
+            f"noise floor {floor}; n in boots {count}): {said}"
         )
     if len(comparison.differing) <= _MOST_OPEN:
         for name, state, before, after, of, why in map(_condition, comparison.differing):
@@ -158,7 +159,7 @@ def _row(each: "Compared") -> tuple[str, ...]:
     interval = "unknown" if found.low is None or found.high is None else f"{number(found.low)} to {number(found.high)}"
     said: str = found.conclusion
     if said != "no difference shown":
-        said = f"B is {said}" + ("" if each.direction is None else f": {each.direction}")
+        said += "" if each.direction is None else f": {each.direction}"
     return (
         each.measure or each.before.kind,
         _value(each),
@@ -167,15 +168,18 @@ def _row(each: "Compared") -> tuple[str, ...]:
         number(found.difference),
         interval,
         "unknown" if found.floor is None else number(found.floor),
-        _both(each.before.count, each.after.count),
-        _both(each.before.boots, each.after.boots),
+        _both(_counted(each.before), _counted(each.after)),
         said,
     )
 
 
-def _both(one: int | None, two: int | None) -> str:
-    told = ["unknown" if each is None else str(each) for each in (one, two)]
-    return told[0] if told[0] == told[1] else " and ".join(told)
+def _counted(number_: "Number") -> str:
+    count, boots = ("unknown" if each is None else str(each) for each in (number_.count, number_.boots))
+    return f"{count} in {boots}"
+
+
+def _both(one: str, two: str) -> str:
+    return one if one == two else f"{one}, {two}"
 
 
 def _condition(each: "Condition") -> tuple[str, ...]:

@@ -47,6 +47,7 @@ DOCUMENTS: Mapping[str, Known] = {
     "penny-resolved": Known("what a first launch resolved", _OWN),
     "penny-seal": Known("a seal", _OWN),
     "penny-server": Known("the record of a server", _OWN),
+    "penny-site": Known("the data of a site of bundles", "`penny report FOLDER --site DIR` makes it"),
     "penny-trace": Known("a trace", "`penny compare {file} OTHER` reads it"),
     "penny-verdict": Known("a verdict", _BUNDLE),
 }

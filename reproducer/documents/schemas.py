@@ -13,6 +13,7 @@ from reproducer.documents.imported import ImportedResult
 from reproducer.documents.lock import Lock
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.receipts import BuildReceipt, BundleIndex, FidelityReference, LaunchReceipt, MeasureReceipt
+from reproducer.documents.site import Site
 from reproducer.documents.toml import write_atomically
 from reproducer.documents.traces import Trace
 from reproducer.documents.verdict import Verdict
@@ -31,6 +32,7 @@ DOCUMENTS: dict[str, type[Document]] = {
     "bundle-1": BundleIndex,
     "claim-1": Claim,
     "imported-1": ImportedResult,
+    "site-1": Site,
     "trace-1": Trace,
     "verdict-1": Verdict,
 }

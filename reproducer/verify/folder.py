@@ -25,7 +25,7 @@ def read_folder(folder: Path) -> dict[str, bytes]:
     found = _listed(folder)
     files: dict[str, bytes] = {}
     for name in sorted(found):
-        files[name] = _read(folder / name)
+        files[name] = read_plain(folder / name)
     return files
 
 
@@ -69,8 +69,13 @@ def _plain_name(folder: Path, name: str) -> None:
         raise _unsafe(folder, repr(name), "has a name that is not plain text")
 
 
-def _read(path: Path) -> bytes:
-    """The bytes of a file that is still a plain file of bounded size when it is opened."""
+def read_plain(path: Path) -> bytes:
+    """The bytes of a file that is still a plain file of bounded size when it is opened.
+
+    Raises:
+        UnsafeInputError: it is a link, a device or too large.
+        NotCheckedError: it cannot be read.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:

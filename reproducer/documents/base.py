@@ -23,6 +23,7 @@ from reproducer.errors import InvalidDocumentError
 
 SLUG = r"^[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?$"
 _LONGEST_SHOWN = 80
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _MOST_FAULTS = 20
 
 
@@ -155,6 +156,8 @@ class Document(Part):
 def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20, values: int = MOST_VALUES) -> Any:
     """Parse JSON from a stranger: bounded size and number of values, no duplicate keys, no NaN, no unbounded nesting.
 
+    No half of a surrogate pair either, in a key or a value: it is no text, and no document could be written with it.
+
     Raises:
         InvalidDocumentError: any of those, or not JSON at all.
     """
@@ -178,7 +181,19 @@ def parse_json(text: str | bytes, *, where: str, limit: int = 64 << 20, values: 
     except (ValueError, RecursionError) as error:
         raise InvalidDocumentError("is not JSON", where=where, why=str(error)) from error
     refuse_deep(data, where=where)
+    if _may_hold_a_half(text):
+        try:
+            json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidDocumentError("holds half of a character", where=where) from error
     return data
+
+
+def _may_hold_a_half(text: str | bytes) -> bool:
+    """Whether a look at every value is worth its time: UTF-8 in ASCII without such an escape has none."""
+    if isinstance(text, str):
+        return not text.isascii() or _HALF.search(text) is not None
+    return not text.isascii() or b"\0" in text or _HALF.search(text.decode("ascii")) is not None
 
 
 def shown(value: object) -> str:

@@ -139,6 +139,34 @@ def test_hostile_json_is_one_clear_error(text: str) -> None:
         parse_json(text, where="x.json")
 
 
+HALVES = [r'"\ud800"', r'{"\uDFFF": 1}', r'[{"a": ["\udc00x"]}]', r'"\ud83d \ude00"', r'"\ude00\ud83d"']
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *HALVES,
+        *(each.encode() for each in HALVES),
+        *(each.encode("utf-16-le") for each in HALVES),
+        '"\ud800"',
+        '{"\udfff": "é"}',
+        b'"\xed\xa0\x80"',
+        b'{"a\xed\xbf\xbf": 1}',
+    ],
+)
+def test_half_of_a_character_in_json(text: str | bytes) -> None:
+    """Half of a surrogate pair, escaped or as it is, is no text that any document carries."""
+    with pytest.raises(InvalidDocumentError, match=r"x.json: holds half of a character"):
+        parse_json(text, where="x.json")
+
+
+@pytest.mark.parametrize("text", [r'{"\ud83d\ude00": "\uD83D\uDE00"}', '{"\U0001f600": "\U0001f600"}'])
+def test_whole_characters_in_json(text: str) -> None:
+    """A whole pair is one character, however it is written; the escape of a backslash is none."""
+    assert parse_json(text, where="x.json") == parse_json(text.encode(), where="x.json") == {"\U0001f600": "\U0001f600"}
+    assert parse_json(r'"\\ud800"', where="x.json") == "\\ud800"
+
+
 @pytest.mark.parametrize("text", ["a = " + "[" * 5000, "a = nan", "[" * 100, "\x00", 'a = "\\ud800"'])
 def test_hostile_toml_is_one_clear_error(text: str) -> None:
     """Bottomless nesting, NaN and control characters end as InvalidDocumentErrors."""

@@ -25,20 +25,29 @@ _DRAWING = re.compile(r'(<svg class="(?:wide|narrow)".*?</desc>).*?(</svg>)', re
 
 def page(subject: Subject) -> str:
     """The page; the same subject gives the same bytes with the same drawing library."""
-    style = _file("page.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    style = style_sheet()
     return (
-        _environment()
+        environment()
         .get_template("page.html.j2")
         .render(
             content=content(subject),
             style=style,
-            style_hash=f"sha256-{digest}",
+            style_hash=policy_hash(style),
             words=WORDS,
             format=PAGE_FORMAT,
             library=drawn_by(),
         )
     )
+
+
+def style_sheet() -> str:
+    """The style sheet of a page."""
+    return _file("page.css")
+
+
+def policy_hash(text: str) -> str:
+    """What a page's policy allows a style sheet or a script by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def drawn_by() -> str:
@@ -71,7 +80,8 @@ def _lines(text: str) -> object:
 
 
 @cache
-def _environment() -> "Environment":
+def environment() -> "Environment":
+    """Templates that escape whatever is put into them, and show it as `visible` does."""
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -79,7 +89,7 @@ def _environment() -> "Environment":
         return value if isinstance(value, Markup) else visible(value)
 
     environment = Environment(
-        loader=DictLoader({"page.html.j2": _file("page.html.j2")}),
+        loader=DictLoader({name: _file(name) for name in ("blocks.html.j2", "page.html.j2")}),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=shown,

@@ -3,6 +3,7 @@
 import os
 import stat
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from reproducer.attest.bundle import STATEMENTS
@@ -48,39 +49,48 @@ def look(folder: Path, *, beside: Path | None = None) -> Found:
     seen = 0
     while waiting:
         place, depth = waiting.pop()
-        try:
-            with os.scandir(folder / place) as entries:
-                here = sorted(entries, key=lambda each: os.fsencode(each.name))
-        except OSError as error:
-            found.left_out.append((place, error.strerror or "cannot be read"))
-            continue
+        here = _entries(folder, place, found)
         seen += len(here)
         if seen > MOST_ENTRIES:
             raise UnsafeInputError(f"holds more than {MOST_ENTRIES} files and folders", where=str(folder))
         if any(each.name in (INDEX, STATEMENTS) for each in here):
             found.bundles.append(place)
-            if len(found.bundles) > MOST_BUNDLES:
-                raise UnsafeInputError(f"holds more than {MOST_BUNDLES} bundles", where=str(folder))
-            continue
-        below = []
-        for each in here:
-            inner = each.name if place == "." else f"{place}/{each.name}"
-            why = _why_not(each, depth)
-            if skipped is not None and each.is_dir() and Path(each.path).resolve() == skipped:
-                continue
-            if why:
-                found.left_out.append((inner, why))
-            elif each.is_dir(follow_symlinks=False):
-                below.append((inner, depth + 1))
-            elif each.name.endswith(".json"):
-                found.documents.append(inner)
-        waiting += reversed(below)
-    for each in (found.bundles, found.documents):
-        each.sort(key=os.fsencode)
-    found.left_out.sort(key=lambda each: os.fsencode(each[0]))
+        else:
+            below = [each for each in here if skipped is None or Path(each.path).resolve() != skipped]
+            waiting += reversed(_sorted_out(below, place, depth, found))
+        if len(found.bundles) > MOST_BUNDLES:
+            raise UnsafeInputError(f"holds more than {MOST_BUNDLES} bundles", where=str(folder))
     if not found.bundles:
         raise UsageError("there is no bundle in this folder", where=str(folder), todo="`penny attest` writes bundles")
+    found.bundles.sort(key=os.fsencode)
+    found.documents.sort(key=os.fsencode)
+    found.left_out.sort(key=lambda each: os.fsencode(each[0]))
     return found
+
+
+def _entries(folder: Path, place: str, found: Found) -> "list[os.DirEntry[str]]":
+    """What lies at a place, as far as it may be listed; one too many is enough to know that there are too many."""
+    try:
+        with os.scandir(folder / place) as entries:
+            return sorted(islice(entries, MOST_ENTRIES + 1), key=lambda each: os.fsencode(each.name))
+    except OSError as error:
+        found.left_out.append((place, error.strerror or "cannot be read"))
+        return []
+
+
+def _sorted_out(here: "list[os.DirEntry[str]]", place: str, depth: int, found: Found) -> list[tuple[str, int]]:
+    """The folders below, in order; documents and what is left out are noted."""
+    below = []
+    for each in here:
+        inner = each.name if place == "." else f"{place}/{each.name}"
+        why = _why_not(each, depth)
+        if why:
+            found.left_out.append((inner, why))
+        elif each.is_dir(follow_symlinks=False):
+            below.append((inner, depth + 1))
+        elif each.name.endswith(".json"):
+            found.documents.append(inner)
+    return below
 
 
 def told(place: str) -> str:

@@ -76,6 +76,7 @@ _LINK = "{http://www.w3.org/1999/xlink}href"
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _SIZE = re.compile(r"([\d.]+)px")
 _GEOMETRY = frozenset({"d", "x", "y", "width", "height", "transform", "points", "stroke-width", "font-size"})
+KEPT = "run-"  # an id that begins so stays where it is drawn, for who shows or hides a part of a drawing
 _UNTURNED = "rotate(-0 "
 _DROPPED = frozenset({"metadata", "style", "title"})
 
@@ -151,7 +152,8 @@ def _themed(name: str, text: str) -> str:
             element.set("href", element.attrib.pop(_LINK))
         for key, value in list(element.attrib.items()):
             element.attrib[key] = _renamed(name, key, value)
-        if element.get("id") is not None and element.attrib["id"].removeprefix(f"{name}-") not in used:
+        given = element.get("id", "").removeprefix(f"{name}-")
+        if given and given not in used and not given.startswith(KEPT):
             del element.attrib["id"]
         element.attrib.pop("font-family", None)
         if element.get("transform", "").startswith(_UNTURNED):

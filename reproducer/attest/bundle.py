@@ -85,12 +85,15 @@ def write_bundle(
         content[f"{RECEIPTS}/{name}"] = receipt.canonical() + b"\n"
         if isinstance(receipt, MeasureReceipt) and receipt.samples_beside is not None:
             content[f"{RECEIPTS}/{file_name(receipt.samples_beside)}"] = packed_samples(receipt)
-    refuse_leaks({name: _plain(name, data) for name, data in content.items() if name not in (PUBLIC, FIGURE)})
+    published = opened.lock.canonical().decode()
+    searched = {name: _plain(name, data) for name, data in content.items() if name not in (PUBLIC, FIGURE)}
+    refuse_leaks(searched, published=published)
     content |= _locked(opened)
     index = index_of(content, opened.digest, key.public)
     content[INDEX] = index.canonical() + b"\n"
     made = statements(opened.lock, ordered, hashlib.sha256(content[INDEX]).hexdigest())
-    refuse_leaks({f"{STATEMENTS}/{name}": statement["predicate"] for name, statement in made.items()})
+    predicates = {f"{STATEMENTS}/{name}": statement["predicate"] for name, statement in made.items()}
+    refuse_leaks(predicates, published=published)
     for name, statement in made.items():
         content[f"{STATEMENTS}/{name}{SIGNED}"] = sign(statement, key)
     _write(destination, content)

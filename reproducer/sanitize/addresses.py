@@ -39,8 +39,14 @@ _URL_HOST = re.compile(
 )
 _VERSION_BEFORE = re.compile(
     r"(?i)(?:[=~<>!]=|\bversion|\bver|(?<![a-z])v|\bcu1[0-9]|nvidia[a-z0-9_-]{0,30}"
+    r"|(?<![a-z])cuda[a-z0-9_-]{0,30}|tensorrt|openssl|(?<![a-z])rocm|driver|firmware|vbios"
     r"|cudnn|cublas(?:lt)?|nccl|curand|cufft|cusolver|cusparse(?:lt)?|nvrtc|cupti|nvjitlink|cufile|nvshmem|kernel|linux)"
-    r"[\s:='\"(\\]{0,6}\Z"
+    r"[\s:='\"(\\|`]{0,6}\Z"
+)
+# what stands before the version of a package URL, and before the tag of an image that a registry is named for
+_PACKAGE = re.compile(r"pkg:[a-z]{1,20}/[\w.%~/-]{1,200}@\Z")
+_IMAGE = re.compile(
+    r"(?<![\w/.-])(?:[a-z]{2,16}://)?[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,6}(?:/[\w.-]{1,64}){1,5}:\Z"
 )
 _FILE_AFTER = re.compile(
     r"(?:\.post[0-9]{1,3}|rc[0-9]{1,3})?-(?:py|cp|pp|manylinux|none)|\.(?:tar|whl|zip|dist-info|egg)"
@@ -110,7 +116,7 @@ def names_machine(address: str) -> bool:
     if found.is_loopback or found.is_unspecified:
         return False
     if isinstance(found, ipaddress.IPv4Address):
-        return True
+        return not address.startswith("255.")  # a mask
     if found.ipv4_mapped is not None:
         return names_machine(str(found.ipv4_mapped))
     return any(found in network for network in _ALLOCATED)
@@ -130,10 +136,17 @@ def _is_version(match: re.Match[str]) -> bool:
     text, start = match.string, match.start()
     if match["port"]:
         return False
-    before = text[max(0, start - 48) : start]
+    before = text[max(0, start - 240) : start]
+    if _PACKAGE.search(before) or _IMAGE.search(before):
+        return True
     if before.endswith("-") and _FILE_AFTER.match(text, match.end()):
         return True
-    return _VERSION_BEFORE.search(before) is not None
+    return _VERSION_BEFORE.search(before[-48:]) is not None
+
+
+def names_version(field: str) -> bool:
+    """Whether four numbers that go by this name are a version."""
+    return field.lower().endswith("version") or _VERSION_BEFORE.search(f"{field[-48:]}=") is not None
 
 
 def _v6(tally: Tally) -> Callable[[re.Match[str]], str]:

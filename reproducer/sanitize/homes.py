@@ -17,6 +17,11 @@ _WINDOWS = re.compile(
 _ROOT = re.compile(rf"{begins('A-Za-z0-9_.~')}(?:/|\\/|%2[Ff])root(?=/|\\|%2[Ff]|$|[\s\"'`:;,)\]}}&|<>])")
 _BEFORE_TILDE = r"\w~/\\.{}-"
 _TILDE = re.compile(begins(_BEFORE_TILDE) + r"~(?P<user>[A-Za-z_][\w.-]{0,63})(?=/)")
+# what containers set HOME to: folders that every machine has, and that name nobody
+_NO_HOMES = frozenset(
+    {"/tmp", "/app", "/work", "/workspace", "/data", "/opt", "/usr", "/var", "/var/tmp", "/home", "/srv", "/mnt"}  # noqa: S108  texts
+    | {"/nonexistent", "/code", "/build", "/dev/shm"}  # noqa: S108  a text
+)
 _HINTS = ("home", "users", "documents and", "docume~1", "/u/", "root")
 
 
@@ -33,8 +38,8 @@ def without_homes(text: str, lowered: str, tally: Tally, home: str) -> str:
     def replace(_: re.Match[str]) -> str:
         return tally.take("home")
 
-    if len(home) > 1 and home in text:
-        text = re.sub(rf"{re.escape(home)}(?![\w.-])", replace, text)
+    if len(home) > 1 and home in text and home not in _NO_HOMES:
+        text = re.sub(rf"{begins(r'A-Za-z0-9_.~-')}{re.escape(home)}(?![\w.-])", replace, text)
     if any(hint in lowered for hint in _HINTS):
         for pattern in (_WINDOWS, _UNIX, _ROOT):
             text = pattern.sub(replace, text)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reproducer.sanitize.addresses import names_version
 from reproducer.sanitize.identifiers import is_identifier_name, pseudonym
 from reproducer.sanitize.kinds import Kind, Tally, is_placeholder
 from reproducer.sanitize.named import is_secret_name, is_secret_value
@@ -155,7 +156,7 @@ class JsonText:
                 return self._tally.take("text")
         if is_name_field(field) and is_name(value):
             return self._tally.take("name")
-        if (field in VERSIONS or field.lower().endswith("version")) and _VERSION.fullmatch(value):
+        if (field in VERSIONS or names_version(field)) and _VERSION.fullmatch(value):
             return value
         return self._scrubber.clean(value)
 

@@ -73,6 +73,21 @@ _MODEL_WORDS = frozenset(
         "accepted",
         "bonus",
         "boi",
+        "page",
+        "break",
+        "prefix",
+        "suffix",
+        "middle",
+        "patch",
+        "img",
+        "eod",
+        "eop",
+        "sop",
+        "blank",
+        "language",
+        "lang",
+        "tag",
+        "sink",
     }
     | {"eoi", "eom", "eot", "decode", "prefill", "generated", "placeholder", "vision", "tokens", "full", "swa", "mamba"}
     | {"pending", "call", "is", "single", "bpe", "byte", "fill", "mem", "time", "rejected", "invalid", "unexpected"}
@@ -91,7 +106,8 @@ def is_secret_name(name: str) -> bool:
 
 def is_secret_value(name: str, value: str) -> bool:
     """Whether a value under a secret name is one: `None`, a mask, and a number of tokens are not."""
-    return not _harmless(name.lower(), value)
+    core = re.search(rf"(?i)(?:{_CORES})\Z", name)
+    return not _harmless(core[0].lower() if core is not None else name.lower(), value)
 
 
 def without_named(text: str, lowered: str, tally: Tally) -> str:

@@ -19,6 +19,31 @@ COMMON = frozenset(
     {"admin", "app", "build", "builder", "container", "docker", "host", "local", "localhost", "main", "nobody"}
     | {"node", "none", "penny", "root", "runner", "server", "sglang", "test", "ubuntu", "unknown", "user"}
 )
+# given and family names that are words of any text about a measurement
+_ALSO_WORDS = frozenset(
+    {"will", "mark", "grant", "chase", "page", "long", "case", "lock", "chance", "rose", "young", "small", "little"}
+    | {"white", "black", "green", "brown", "gray", "grey", "blue", "field", "ford", "hope", "faith", "joy", "grace"}
+    | {"price", "power", "powers", "banks", "bush", "cross", "fish", "frank", "free", "gray", "hill", "hunt", "king"}
+    | {"law", "major", "may", "april", "june", "august", "miles", "more", "moore", "north", "west", "south", "east"}
+    | {"park", "parks", "pace", "post", "read", "rich", "rush", "sharp", "short", "strong", "swift", "wise", "wood"}
+    | {"word", "words", "works", "best", "bond", "core", "cores", "drew", "earnest", "early", "link", "chip", "bill"}
+    | {"dean", "gene", "jack", "pool", "range", "rate", "signs", "stone", "store", "time", "times", "trace", "true"}
+    | {"linux", "amd64", "x86_64", "torch", "numpy", "triton", "ollama", "kernel", "driver", "epyc", "xeon", "intel"}
+    | {
+        "h100",
+        "h200",
+        "a100",
+        "b200",
+        "gpu",
+        "gpus",
+        "node0",
+        "ai-user",
+        "azureuser",
+        "vagrant",
+        "runpod",
+        "paperspace",
+    }
+)
 # what a person or a folder may be called and what a text about a model holds: never learned from a text
 _OTHER_WORDS = COMMON | frozenset(
     {"alibaba", "assistant", "bench", "benchmark", "cache", "checkpoint", "checkpoints", "claude", "client", "cohere"}
@@ -88,8 +113,16 @@ class Machine:
         names = {user, host, host.split(".")[0]}
         return cls(
             str(Path.home()),
-            frozenset(name for name in names if len(name) >= _SHORTEST and name.lower() not in COMMON),
+            frozenset(
+                name
+                for name in names
+                if len(name) >= _SHORTEST and name.lower() not in _OTHER_WORDS and name.lower() not in _ALSO_WORDS
+            ),
         )
+
+    def unless_in(self, text: str) -> "Machine":
+        """The same machine without the names that stand in a text."""
+        return Machine(self.home, frozenset(each for each in self.names if not _whole(each).search(text)))
 
     @cached_property
     def patterns(self) -> tuple[re.Pattern[str], ...]:

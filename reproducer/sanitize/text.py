@@ -5,13 +5,14 @@ is the check before anything is signed: it looks with the sanitizer's own finder
 refuses.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from reproducer.errors import UnsafeInputError
-from reproducer.sanitize.addresses import without_addresses
+from reproducer.sanitize.addresses import names_version, without_addresses
 from reproducer.sanitize.emails import without_emails
 from reproducer.sanitize.homes import without_homes
 from reproducer.sanitize.kinds import Tally
@@ -25,9 +26,17 @@ __all__ = ["Leak", "Machine", "leaks", "page", "refuse_leaks"]
 VERSIONS = frozenset({"version", "filename", "kernel", "installer", "python", "penny_version"})
 # what the model wrote for fixed prompts and cases; a name that happens to be a word there says nothing about a machine
 _GENERATED = frozenset({"output_text", "tool_text", "arguments_text"})
-# the page is made of penny's own words and of receipts that are searched themselves
-_PAGE = "page"
-_SECRET = "secret"  # noqa: S105  the name of a field
+# these are no names that a field of a document could have
+_PAGE = "\0page"
+_SECRET = "\0secret"  # noqa: S105  the name of a field
+# what a fact says stands under one of these, and what it is of under one of those
+_VALUES = frozenset({"expected", "got", "before", "after", "value", "requested", "effective"})
+_SUBJECTS = ("name", "id")
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+
+
+class _Page(list[str]):
+    """Lines of penny's own words and of receipts that are searched themselves."""
 
 
 @dataclass(frozen=True)
@@ -55,16 +64,20 @@ def leaks(content: Any, *, where: str, machine: Machine) -> tuple[Leak, ...]:
 
 def page(text: str) -> dict[str, list[str]]:
     """A page of text as the sanitizer takes it, line by line."""
-    return {_PAGE: text.splitlines()}
+    return {"page": _Page(text.splitlines())}
 
 
-def refuse_leaks(contents: dict[str, Any]) -> None:
+def refuse_leaks(contents: dict[str, Any], *, published: str = "") -> None:
     """Refuse contents that hold a leak; keys are the names of the files they will become.
+
+    Args:
+        contents: parsed JSON or text.
+        published: what leaves the machine as it is, the lock: a name that stands there is a word, and hides nothing.
 
     Raises:
         UnsafeInputError: names every place and kind.
     """
-    machine = Machine.here()
+    machine = Machine.here().unless_in(published)
     found = [leak for name in sorted(contents) for leak in leaks(contents[name], where=name, machine=machine)]
     if found:
         first = found[0]
@@ -85,12 +98,26 @@ def _texts(content: Any, key: str, field: str) -> Iterator[tuple[str, str, str]]
         for name, value in content.items():
             inner = f"{key}.{name}" if key else str(name)
             yield inner, "", str(name)
-            if isinstance(value, str) and is_secret_name(str(name)) and is_secret_value(str(name), value):
+            of = _subject(content) if name in _VALUES else str(name)
+            if isinstance(value, str) and is_secret_name(of) and is_secret_value(of, value):
                 yield inner, _SECRET, value
-            yield from _texts(value, inner, str(name))
+            yield from _texts(value, inner, of)
     elif isinstance(content, list | tuple):
+        option = ""
         for index, value in enumerate(content):
-            yield from _texts(value, f"{key}[{index}]", field)
+            if isinstance(value, str):
+                if is_secret_name(option) and not value.startswith("-") and is_secret_value(option, value):
+                    yield f"{key}[{index}]", _SECRET, value
+                option = value.lstrip("-") if value.startswith("-") else ""
+            yield from _texts(value, f"{key}[{index}]", _PAGE if isinstance(content, _Page) else field)
+
+
+def _subject(content: dict[str, Any]) -> str:
+    """What an object says it is of: the last word of its name."""
+    for each in _SUBJECTS:
+        if isinstance(found := content.get(each), str):
+            return found.rsplit(".", 1)[-1]
+    return ""
 
 
 @lru_cache(maxsize=4096)  # the keys of a document's objects come again and again
@@ -115,7 +142,8 @@ def _kinds(field: str, text: str, machine: Machine) -> Iterator[str]:
         yield "an e-mail address"
     if any(pattern.search(text) for pattern in machine.patterns):
         yield "a host or user name"
-    if field not in VERSIONS and _finds(lambda tally: without_addresses(text, tally)):
+    version = _VERSION.fullmatch(text) is not None and names_version(field)
+    if field not in VERSIONS and not version and _finds(lambda tally: without_addresses(text, tally)):
         yield "an address"
 
 

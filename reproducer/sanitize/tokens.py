@@ -1,5 +1,6 @@
 """Tokens and keys that are known by their form, wherever they stand."""
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from reproducer.sanitize.kinds import Kind, Tally
 _BODY = "A-Za-z0-9_-"
 _ALONE = begins("A-Za-z0-9")
 _SHORTEST_BARE = 12
+_LONGEST_WORD = 28
 _WORDS = frozenset({"authentication", "authorization", "authenticated", "authenticate", "credentials"})
 
 
@@ -52,13 +54,20 @@ def _drawn(match: re.Match[str]) -> bool:
     return _mixed(match) or (len(body) >= _SHORTEST_BARE and body.lower() not in _WORDS)
 
 
+def _basic(match: re.Match[str]) -> bool:
+    """Whether what follows `Basic` is a name and a password: packed, they hold a colon. A log may have cut the end."""
+    body = match["body"].rstrip("=")
+    unpacked = base64.b64decode(body[: len(body) // 4 * 4])
+    return b":" in unpacked or len(body) >= _LONGEST_WORD or (match["body"] != body and _mixed(match))
+
+
 FORMS: tuple[Form, ...] = (
-    _form("Hugging Face", "hf_ api_org_", r"(?:hf|api_org)_[A-Za-z0-9]{20,}+"),
-    _form("GitHub", "ghp_ gho_ ghs_ ghu_ ghr_", r"gh[pousr][_-][A-Za-z0-9_]{16,}+"),
+    _form("Hugging Face", "hf_ api_org_", rf"{_ALONE}(?:hf|api_org)_[A-Za-z0-9]{{20,}}+"),
+    _form("GitHub", "ghp_ gho_ ghs_ ghu_ ghr_", rf"{_ALONE}gh[pousr][_-](?P<body>[A-Za-z0-9_]{{16,}}+)", accept=_mixed),
     _form("GitHub, fine-grained", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}+"),
     _form("GitLab", "gl", r"gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent|imt|oas|ffct)-[A-Za-z0-9_.-]{16,}+"),
-    _form("npm", "npm_", r"npm_[A-Za-z0-9]{16,}+"),
-    _form("PyPI", "pypi-", rf"pypi-[{_BODY}]{{16,}}+", accept=lambda found: any(c.isdigit() for c in found[0])),
+    _form("npm", "npm_", rf"{_ALONE}npm_[A-Za-z0-9]{{16,}}+"),
+    _form("PyPI", "pypi-age", rf"pypi-AgE[{_BODY}]{{16,}}+"),
     _form("RubyGems", "rubygems_", r"rubygems_[0-9a-f]{40,}+"),
     _form("Docker Hub", "dckr_", rf"dckr_(?:pat|oat)_[{_BODY}]{{16,}}+"),
     _form("OpenAI, Anthropic and others", "sk-", rf"{_ALONE}sk-(?P<body>[{_BODY}]{{16,}}+)", accept=_mixed),
@@ -114,7 +123,7 @@ FORMS: tuple[Form, ...] = (
         "Authorization, basic",
         "basic",
         rf"(?P<scheme>{WORD}[Bb](?:asic|ASIC)(?:[ \t]{{1,8}}|%20|\+))(?P<body>[A-Za-z0-9+/]{{8,}}+={{0,2}})",
-        accept=lambda found: found["body"].endswith("=") or _mixed(found),
+        accept=_basic,
     ),
 )
 _BEGIN = (

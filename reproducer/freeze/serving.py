@@ -20,7 +20,7 @@ from reproducer.freeze.started import started
 from reproducer.freeze.variables import kept
 from reproducer.freeze.weights import Named, Weights, read, resolve
 from reproducer.hub.references import references_of_launch
-from reproducer.launch.startup_log import read_head
+from reproducer.launch.startup_log import first_text
 
 _CHECKPOINTS: Mapping[EngineKind, Mapping[Role, str]] = {
     "sglang": {"target": "model-path", "draft": "speculative-draft-model-path", "tokenizer": "tokenizer-path"},
@@ -222,7 +222,7 @@ def _log(notes: Notes) -> str:
         notes.miss("launch.effective: start-up log", why)
         return ""
     try:
-        return read_head(log)[0]
+        return first_text(log)
     except OSError as error:
         raise UsageError("the log cannot be read", where=str(log), why=error.strerror or str(error)) from error
 

@@ -1,10 +1,13 @@
 """The server's log as penny reads it: bounded, printable, and without machine paths where it is shown."""
 
+import errno
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from reproducer.engines.interface import Engine, replaced
 from reproducer.errors import NotCheckedError
@@ -35,10 +38,14 @@ def create_log(path: Path, token: str) -> int:
 
 
 def read_head(path: Path) -> tuple[str, str]:
-    """The text of a log so far (at most 8 MiB) and the digest of all of its bytes so far."""
+    """The text of a log so far (at most 8 MiB) and the digest of all of its bytes so far.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file: a pipe may never end, and a device has no end.
+    """
     digest = hashlib.sha256()
     head = b""
-    with path.open("rb") as file:
+    with _plain(path) as file:
         left = os.fstat(file.fileno()).st_size
         while left > 0 and (block := file.read(min(left, 1 << 20))):
             left -= len(block)
@@ -46,6 +53,23 @@ def read_head(path: Path) -> tuple[str, str]:
             if len(head) < _HEAD:
                 head += block[: _HEAD - len(head)]
     return head.decode("utf-8", errors="replace"), digest.hexdigest()
+
+
+def first_text(path: Path) -> str:
+    """The text that a log begins with, at most 8 MiB; raises as `read_head`."""
+    with _plain(path) as file:
+        return file.read(_HEAD).decode("utf-8", errors="replace")
+
+
+def _plain(path: Path) -> BinaryIO:
+    """A plain file, open; nobody waits for one who writes to a pipe."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        kind = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        raise OSError(kind, os.strerror(kind) if kind == errno.EISDIR else "it is no plain file", str(path))
+    return os.fdopen(handle, "rb")
 
 
 def lines_of(text: str) -> list[str]:

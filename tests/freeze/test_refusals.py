@@ -13,6 +13,7 @@ import pytest
 from reproducer.engines import engine_of
 from reproducer.errors import NotCheckedError
 from reproducer.freeze.answers import server_info
+from tests.freeze.conftest import World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,3 +81,16 @@ def test_nobody_listens() -> None:
         port = listening.getsockname()[1]
     with pytest.raises(NotCheckedError, match=rf"http://127\.0\.0\.1:{port}/server_info: .*Connection refused"):
         server_info(engine, host="127.0.0.1", port=port, patience_s=5.0)
+
+
+def test_a_log_that_is_none(world: World) -> None:
+    """A pipe that nobody writes to and a folder are named as what they are; nobody waits and nothing is written."""
+    _, port = world.start()
+    pipe = world.folder / "pipe"
+    os.mkfifo(pipe)
+    for log, why in ((pipe, "it is no plain file"), (world.work, "Is a directory"), (world.folder / "none", "No such")):
+        ended = world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--log", str(log), "--json", "--quiet")
+        error = json.loads(ended.out)["error"]
+        assert (ended.code, error["what"], error["where"]) == (2, "the log cannot be read", str(log))
+        assert why in error["why"]
+    assert not list(world.work.glob("*.toml"))

@@ -1,4 +1,4 @@
-"""What a bundle holds and must not be refused for: versions, package URLs, images, special tokens, words that are names.
+"""What a bundle holds and must not be refused for: versions, package URLs, images, special tokens, words for names.
 
 A wrong hit stops the writing of a bundle after all of its measuring, so each of these once looked like a leak.
 """
@@ -98,7 +98,7 @@ def test_a_page_is_one_by_what_made_it() -> None:
     assert leaks({"page": ["5.15.90.1 by jdoe"]}, where="it", machine=MACHINE) != ()
 
 
-@pytest.mark.parametrize("home", ["/tmp", "/app", "/workspace"])
+@pytest.mark.parametrize("home", ["/tmp", "/app", "/workspace"])  # noqa: S108  texts
 def test_a_home_that_every_machine_has_is_none(home: str) -> None:
     """Containers set HOME to folders that name nobody; another home counts only where it begins a path."""
     assert leaks(f"{home}/x {home}", where="it", machine=Machine(home, frozenset())) == ()

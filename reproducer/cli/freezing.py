@@ -1,5 +1,6 @@
 """`penny freeze`."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -55,7 +56,7 @@ def freeze(
 ) -> None:
     """Write a lock of what is installed and running now."""
     from reproducer.cli.checkpoints import named_folders
-    from reproducer.documents.base import shown
+    from reproducer.documents.base import SLUG, shown
     from reproducer.freeze.found import address_of, find, is_here
     from reproducer.freeze.freezing import freeze as take
     from reproducer.freeze.notes import Asked
@@ -64,6 +65,12 @@ def freeze(
     if engine not in _ENGINES:
         raise UsageError(
             f"there is no engine {shown(engine)}", where="--engine", todo=f"name one of {', '.join(_ENGINES)}"
+        )
+    if name is not None and re.fullmatch(SLUG, name) is None:
+        raise UsageError(
+            f"{shown(name)} is no name of a lock",
+            where="--name",
+            todo="write lower-case letters, digits, '.', '_' and '-', at most 64 of them",
         )
     if url is None and pid is None:
         raise UsageError("nothing names a server", todo="pass --url http://127.0.0.1:PORT or --pid PID")

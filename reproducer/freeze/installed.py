@@ -22,6 +22,7 @@ from reproducer.canonical import content_digest
 from reproducer.documents.base import parse_json, shown
 from reproducer.documents.environment import UNKNOWN, Distribution, DriftedFile, LooseFile
 from reproducer.errors import InvalidDocumentError, NotCheckedError, UnsafeInputError, UsageError
+from reproducer.freeze.notes_on_disk import small_file
 from reproducer.progress import Reporter
 from reproducer.store.hashing import hash_file, workers_here
 
@@ -79,8 +80,7 @@ def ask_interpreter(path: Path) -> Interpreter:
     venv = next((each for each in (path.parent.parent, path.parent) if (each / "pyvenv.cfg").is_file()), None)
     shared = ""
     if venv is not None:
-        with (venv / "pyvenv.cfg").open("rb") as file:
-            text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
+        text = (small_file(venv / "pyvenv.cfg", _LARGEST_METADATA) or b"").decode("utf-8", "replace")
         found = re.search(r"^\s*include-system-site-packages\s*=\s*true\s*$", text, re.MULTILINE | re.IGNORECASE)
         shared = "yes" if found else ""
     command = [str(path), "-I", "-S", "-B", "-c", _PROBE, str(venv or ""), shared]
@@ -181,14 +181,14 @@ def _metadata(place: Path) -> list[Path]:
 
 
 def _installed(place: Path, metadata: Path) -> Installed:
-    text = _read(metadata / "METADATA", _LARGEST_METADATA)
+    text = small_file(metadata / "METADATA", _LARGEST_METADATA)
     head = (text or b"").decode("utf-8", "replace").replace("\r\n", "\n").split("\n\n", 1)[0]
     fields = dict(reversed(_FIELD.findall(head)))
     name, version = fields.get("Name", ""), fields.get("Version", "")
     where = f"{place.name}/{metadata.name}"
     if not name or not version:
         raise UnsafeInputError("says neither name nor version", where=shown(where), todo="install it again")
-    rows = _rows(_read(metadata / "RECORD", _LARGEST_RECORD))
+    rows = _rows(small_file(metadata / "RECORD", _LARGEST_RECORD))
     recorded: dict[str, str] = {}
     owned: set[str] = set()
     for path, digest in rows or ():
@@ -300,7 +300,7 @@ def _loose(place: Path, owned: frozenset[str], pool: ThreadPoolExecutor) -> list
 
 
 def _direct_url(metadata: Path) -> Mapping[str, Any] | None:
-    data = _read(metadata / "direct_url.json", _LARGEST_METADATA)
+    data = small_file(metadata / "direct_url.json", _LARGEST_METADATA)
     if data is None:
         return None
     try:
@@ -308,17 +308,6 @@ def _direct_url(metadata: Path) -> Mapping[str, Any] | None:
     except InvalidDocumentError:
         return {}
     return told if isinstance(told, dict) else {}
-
-
-def _read(path: Path, limit: int) -> bytes | None:
-    """The bytes of a plain file of bounded size; None where there is none."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            data = file.read(limit + 1)
-    except OSError:
-        return None
-    return data if len(data) <= limit else None
 
 
 def _plain(path: str) -> str:

@@ -17,6 +17,7 @@ from reproducer.documents.base import shown
 from reproducer.documents.lock import Checkpoint, CheckpointFile, Role
 from reproducer.documents.sources import FolderSource, HubSource
 from reproducer.errors import DriftError, NotCheckedError, UnsafeInputError, UsageError
+from reproducer.freeze.notes_on_disk import small_file
 from reproducer.progress import Reporter, Task
 from reproducer.store.hashing import hash_file, workers_here
 
@@ -108,7 +109,7 @@ def _reference(repository: Path, name: str, since: float) -> str:
     path = repository / "refs" / name
     try:
         moved = path.stat().st_mtime > since
-        commit = path.read_bytes()[:_LARGEST_NOTE].decode("ascii", "replace").strip()
+        commit = (small_file(path, _LARGEST_NOTE) or b"").decode("ascii", "replace").strip()
         kept = [each.name for each in (repository / "snapshots").iterdir()]
     except OSError as error:
         raise NotCheckedError("the hub's cache cannot be read", where=str(path), why=error.strerror or "") from error
@@ -202,11 +203,7 @@ def _noted(folder: Path, paths: list[str], is_snapshot: bool) -> Iterator[tuple[
                 yield path, _Note(folder.name, target.resolve().name)
             continue
         note = folder.joinpath(*_DOWNLOADED, f"{path}.metadata")
-        try:
-            with note.open("rb") as file:
-                lines = file.read(_LARGEST_NOTE).decode("ascii", "replace").splitlines()
-        except OSError:
-            continue
+        lines = (small_file(note, _LARGEST_NOTE) or b"").decode("ascii", "replace").splitlines()
         if len(lines) > 1 and _COMMIT.fullmatch(lines[0].strip()):
             yield path, _Note(lines[0].strip(), lines[1].strip())
 

@@ -94,3 +94,35 @@ def test_a_log_that_is_none(world: World) -> None:
         assert (ended.code, error["what"], error["where"]) == (2, "the log cannot be read", str(log))
         assert why in error["why"]
     assert not list(world.work.glob("*.toml"))
+
+
+def test_notes_that_are_pipes(world: World) -> None:
+    """Where a hub's client or an installer would have left a note lies a pipe: it is none, and nobody waits at it."""
+    note = world.checkpoint / ".cache" / "huggingface" / "download" / "config.json.metadata"
+    note.parent.mkdir(parents=True)
+    os.mkfifo(note)
+    os.mkfifo(next(world.site.glob("sglang-*.dist-info")) / "direct_url.json")
+    _, port = world.start()
+    ended = world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--json", "--quiet")
+    assert ended.code == 0, ended.err
+    assert ended.result["distributions"] == 2
+
+
+def test_a_branch_of_the_hubs_cache_that_is_a_pipe(world: World) -> None:
+    """A pipe says of no revision that it is the one that was served."""
+    _, cache = world.into_hub_cache()
+    branch = world.folder / "hub" / "models--org--tiny" / "refs" / "main"
+    branch.unlink()
+    os.mkfifo(branch)
+    _, port = world.start("--model-path", "org/tiny", variables=cache)
+    ended = world.penny("freeze", "--url", f"http://127.0.0.1:{port}", "--json", "--quiet")
+    error = json.loads(ended.out)["error"]
+    assert (ended.code, error["what"]) == (96, "the hub's cache does not say which revision it holds")
+
+
+@pytest.mark.parametrize("name", ["Bad Name", "a/b", "x\x1b[0m", ""])
+def test_a_name_that_no_lock_has(name: str, tmp_path: Path) -> None:
+    """It is the name that is refused, before anything is read."""
+    code, error = freeze("--pid", str(os.getpid()), "--name", name, folder=tmp_path)
+    assert (code, error["where"]) == (2, "--name")
+    assert error["what"].endswith(" is no name of a lock")

@@ -18,6 +18,7 @@ from reproducer.cli.front import (
     ledger_of,
     open_store,
 )
+from reproducer.cli.siting import make_site
 from reproducer.errors import Outcome, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +29,11 @@ _STDOUT = Path("-")
 
 def report(
     bundle: Annotated[
-        Path | None, typer.Argument(help="A bundle; default: the receipts in the store.", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="A bundle; default: the receipts in the store. With --site a folder of bundles; default: `evidence`.",
+            show_default=False,
+        ),
     ] = None,
     *,
     html: Annotated[Path | None, typer.Option("--html", help="One page that loads nothing.")] = None,
@@ -46,7 +51,13 @@ def report(
         list[str] | None,
         typer.Option("--factor", metavar="PATH", help="What was meant to differ, as in `penny compare`; as often."),
     ] = None,
-    key: Annotated[Path | None, typer.Option("--key", help="The signer's public key (PEM).")] = None,
+    site: Annotated[
+        Path | None, typer.Option("--site", metavar="DIR", help="A page over a folder of bundles, and its data.")
+    ] = None,
+    key: Annotated[
+        list[Path] | None,
+        typer.Option("--key", help="The signer's public key (PEM); for --site as often as there are signers."),
+    ] = None,
     lock_path: LockOption = DEFAULT_LOCK,
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -70,10 +81,19 @@ def report(
         "bibtex": bibtex,
     }
     asked = {name: path for name, path in wanted.items() if path is not None}
-    _refuse(asked, bundle, as_json=as_json)
+    if site is not None:
+        if asked or against is not None or claim or imported or author or factor or against_key is not None:
+            raise UsageError("--site is a form of its own", todo="leave the other forms out")
+        make_site(front, bundle, site, tuple(key or ()))
+        return
+    if len(key or ()) > 1:
+        raise UsageError("one bundle has one signer", where="--key", todo="name one key")
     if against is None and (against_key is not None or factor):
         raise UsageError("--factor and --against-key are of a comparison", todo="name a bundle with --against")
-    subject = _subject(bundle, key, lock_path, store, claims=tuple(claim or ()), imported=tuple(imported or ()))
+    _refuse(asked, bundle, as_json=as_json)
+    subject = _subject(
+        bundle, next(iter(key or ()), None), lock_path, store, claims=tuple(claim or ()), imported=tuple(imported or ())
+    )
     if against is not None:
         subject = _compared(subject, against, against_key, tuple(factor or ()), lock_path if bundle is None else bundle)
     makers = {

@@ -75,12 +75,12 @@ def read_run(folder: Path, place: str, signers: Mapping[str, Signer]) -> Read:
     try:
         verdict = verify_bundle(root, None if signer is None else signer.key)
     except NotCheckedError as error:
-        return _broken(head, error, "unknown", Outcome.NOT_CHECKED)
+        return _broken(root, head, error, "unknown", Outcome.NOT_CHECKED)
     except PennyError as error:
-        return _broken(head, error, "failed", Outcome.SIGNATURE_FAILED)
+        return _broken(root, head, error, "failed", Outcome.SIGNATURE_FAILED)
     except Exception as error:  # noqa: BLE001  a stranger's bundle breaks no site: what penny cannot read is not checked
-        return _broken(head, error, "unknown", Outcome.NOT_CHECKED)
-    return _shown(root, _judged(head, verdict), verdict)
+        return _broken(root, head, error, "unknown", Outcome.NOT_CHECKED)
+    return _shown(root, _judged(root, head, verdict), verdict)
 
 
 def _index(root: Path) -> tuple[str | None, str | None]:
@@ -96,16 +96,16 @@ def _index(root: Path) -> tuple[str | None, str | None]:
         return digest, None
 
 
-def _broken(head: SiteRun, error: Exception, word: Word, outcome: Outcome) -> Read:
+def _broken(root: Path, head: SiteRun, error: Exception, word: Word, outcome: Outcome) -> Read:
     """What could not be verified to its end; where this machine keeps it stands nowhere."""
     said = f"{error.what}{f' ({error.why})' if error.why else ''}" if isinstance(error, PennyError) else ""
     fault = said or f"penny cannot read it: {type(error).__name__}"
-    return Read(head.model_copy(update={"verdict": word, "fault": _text(fault)}), outcome)
+    return Read(head.model_copy(update={"verdict": word, "fault": _text(_without(root, fault))}), outcome)
 
 
-def _judged(head: SiteRun, verdict: Verdict) -> SiteRun:
+def _judged(root: Path, head: SiteRun, verdict: Verdict) -> SiteRun:
     checks = tuple(
-        SiteCheck(id=_text(each.id), aspect=each.aspect, status=each.status, reason=_text(each.reason))
+        SiteCheck(id=_text(each.id), aspect=each.aspect, status=each.status, reason=_text(_without(root, each.reason)))
         for each in verdict.checks
         if each.status != "passed"
     )
@@ -126,7 +126,7 @@ def _shown(root: Path, run: SiteRun, verdict: Verdict) -> Read:
         created = max((each.created for each in receipts), default=None)
         named = tuple(_text(each) for each in machines(subject))
     except Exception as error:  # noqa: BLE001  as above; what was verified stays as it was
-        return Read(_broken(run, error, run.verdict, verdict.outcome).run, verdict.outcome)
+        return Read(_broken(root, run, error, run.verdict, verdict.outcome).run, verdict.outcome)
     more = {
         "lock_digest": opened.digest,
         "created": created,
@@ -164,6 +164,11 @@ def _value(receipt: MeasureReceipt, each: "Derived") -> SiteValue:
         bounds=bounds(results)[0] if results else None,
         holds=all(result.passed for result in results) if results else None,
     )
+
+
+def _without(root: Path, text: str) -> str:
+    """Text without the place of the bundle on this machine, which is nobody's business."""
+    return text.replace(f"{root}/", "").replace(str(root), "the bundle")
 
 
 def _text(text: str) -> str:

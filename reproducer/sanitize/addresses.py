@@ -15,7 +15,7 @@ _V4 = re.compile(
     rf"(?=[0-9]){begins('A-Za-z0-9.')}(?P<ip>[0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}})(?P<port>{_PORT})(?![A-Za-z0-9]|\.[0-9])"
 )
 _V4_DASHED = re.compile(
-    rf"(?i){begins('A-Za-z0-9.-')}ip-[0-9]{{1,3}}(?:-[0-9]{{1,3}}){{3}}(?:\.[a-z0-9-]{{1,63}}){{0,5}}(?![0-9])"
+    rf"(?i){begins('A-Za-z0-9.-')}(?:ip|ec2)-[0-9]{{1,3}}(?:-[0-9]{{1,3}}){{3}}(?:\.[a-z0-9-]{{1,63}}){{0,5}}(?![0-9])"
 )
 _V6 = re.compile(
     rf"(?=[0-9A-Fa-f]{{0,4}}:){begins('0-9A-Za-z:.')}(?P<ip>[0-9A-Fa-f:]{{2,45}}+(?:\.[0-9]{{1,3}}){{0,3}})(?P<zone>%[0-9A-Za-z_.-]{{1,15}})?"
@@ -30,7 +30,8 @@ _LOCAL_CLIENT = re.compile(
     r"(?=\\{0,8}[\"']? - \\{0,8}[\"'])"
 )
 _CLIENT_PORT = re.compile(
-    r"(?i)(?P<name>(?:client|peer|remote)(?:_?port)?[\"']?[ \t]{0,2}[=:][ \t]{0,2}(?:\([\"']127\.0\.0\.1[\"'], ?)?)"
+    r"(?i)(?P<name>(?:client|peer|remote)(?:_?(?:port|addr(?:ess)?))?[\"']?[ \t]{0,2}[=:][ \t]{0,2}"
+    r"(?:\(?[\"']?127\.0\.0\.1[\"']?[,:] ?)?)"
     r"(?P<port>[0-9]{4,5})(?![0-9.])"
 )
 _URL_HOST = re.compile(
@@ -88,7 +89,7 @@ def without_addresses(text: str, tally: Tally) -> str:
         text = _MAC.sub(_mac(tally), text)
     if "::" in text or text.count(":") >= _COLONS:
         text = _V6.sub(_v6(tally), text)
-    if "ip-" in lowered:
+    if "ip-" in lowered or "ec2-" in lowered:
         text = _V4_DASHED.sub(lambda _: tally.take("address"), text)
     if not any(zone in lowered for zone in _ZONES):
         return text

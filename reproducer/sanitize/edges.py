@@ -16,4 +16,4 @@ def begins(not_after: str) -> str:
 
 
 WORD = begins("A-Za-z0-9_")
-SEPARATOR = r"(?:\\{0,4}/|\\{1,4}|%2[Ff]|%5[Cc])"
+SEPARATOR = r"(?:\\{1,4}u002[Ff]|\\{0,4}/|\\{1,4}|%2[Ff]|%5[Cc])"

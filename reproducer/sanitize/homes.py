@@ -6,10 +6,12 @@ from reproducer.sanitize.edges import SEPARATOR, begins
 from reproducer.sanitize.kinds import Tally
 
 _S = SEPARATOR
-_USER = r"(?P<user>(?:(?!%2[Ff]|%5[Cc]|%20|%22|%27)[^/\\\s\"'`:,;|<>()\[\]{}?*&=]){1,128}+)"
+_USER = r"(?P<user>(?:(?!%2[Ff]|%5[Cc]|%20|%22|%27)[^/\\\s\"'`:,;|<>()\[\]{}?*&=\x1b]){1,128}+)"
+# a path may hold an empty or a dotted part, and the codes that colour a terminal
+_GAP = rf"(?:{_S}|\.{_S}){{0,2}}(?:(?:\x1b|\\{{1,4}}(?:x1b|033|u001b))\[[0-9;]{{0,8}}m)?"
 # a name with blanks is one only where a path goes on after it
 _SPACED = r"(?P<spaced>[^/\\\n\"'`:,;|<>{}?*=]{1,64}(?=\\))"
-_UNIX = re.compile(rf"(?:{_S}var|{_S}export|{_S}usr)?{_S}(?:home|Users|u){_S}{_USER}")
+_UNIX = re.compile(rf"(?:{_S}var|{_S}export|{_S}usr)?{_S}(?:home|Users|u){_S}{_GAP}{_USER}")
 _WINDOWS = re.compile(
     rf"(?:(?<![A-Za-z0-9])[A-Za-z](?::|%3[Aa])|{_S}mnt{_S}[a-z]|(?<![\w.]){_S}[a-z])?{_S}"
     rf"(?:[Uu]sers|USERS|Documents and Settings|DOCUME~1){_S}(?:{_SPACED}|{_USER})"

@@ -19,7 +19,10 @@ _NAMES = (
     r"|bootstrap_room|external_req_id"
 )
 _FIELD_NAME = re.compile(rf"(?i)(?:{_NAMES})\Z")
-_PREFIXES = r"chatcmpl|cmpl|embd|rerank|score|resp|msg|tokn|generate-tokens|pooling|realtime|beam_search|transcribe"
+_PREFIXES = (
+    r"chatcmpl-tool|chatcmpl|cmpl|embd|rerank|score|resp|msg|tokn|generate-tokens|pooling|realtime|beam_search|transcribe"
+    r"|call|req|fc|rs"
+)
 _ID = r"[A-Za-z0-9_.:~+/-]{1,256}+"
 _FIELDS = re.compile(
     rf"(?i){begins('A-Za-z0-9_')}(?P<before>(?:{_NAMES})\\{{0,4}}[\"']?[ \t]{{0,2}}[=:][ \t]{{0,2}}\[?)"

@@ -15,17 +15,18 @@ _KEYS = (
     r"|webhook|refresh|recovery|root|database|db)[_.-]?keys?"
 )
 _CORES = (
-    r"pass(?:word|wd|phrase|code)s?|passwort|pwd|secrets?|token|credentials?|cookies?|authorization|"
+    r"pass(?:word|wd|phrase|code)s?|(?-i:(?<=_)PASS)|passwort|pwd|secrets?|token|credentials?|cookies?|authorization|"
     + _KEYS
     + r"|sessionid|auth(?![A-Za-z])|x-amz-signature|x-goog-signature"
 )
 _HINTS = ("pass", "pwd", "secret", "token", "credential", "cookie", "auth", "key", "sessionid", "x-amz-", "x-goog-")
 _QUOTE = r"(?:\\{0,4}[\"'`])"
-_SEPARATOR = r"(?:[ \t]{0,4}(?:=>|:=|=|:)[ \t]{0,8}|%3[Dd]|%3[Aa])"
-_NAMED = re.compile(rf"(?i)(?P<core>{_CORES})(?:\]|\))?{_QUOTE}?\]?{_SEPARATOR}")
+# headers come as pairs of bytes, too: (b'x-api-key', b'...')
+_SEPARATOR = r"(?:[ \t]{0,4}(?:=>|:=|=|:)[ \t]{0,8}|%3[Dd]|%3[Aa]|,[ \t]{0,2}b(?=[\"']))"
+_NAMED = re.compile(rf"(?i)(?P<core>{_CORES})(?:\]|\))?(?:{_QUOTE}|%22)?\]?{_SEPARATOR}")
 _FLAG = re.compile(
     rf"(?i){begins('A-Za-z0-9_-')}--?[a-z0-9_-]{{0,40}}?(?P<core>{_CORES})"
-    rf"(?:{_QUOTE},?\s{{1,4}}(?={_QUOTE})|[ \t]{{1,4}}(?![-\s]))"
+    rf"(?:{_QUOTE}(?:,\s{{0,4}}|\s{{1,4}})(?={_QUOTE})|[ \t]{{1,4}}(?![-\s]))"
 )
 _LOGIN = re.compile(r"(?i)(?P<core>(?:machine|login|account)\s{1,4}\S{1,200}\s{1,8}password)[ \t]{1,8}")
 _NETRC = re.compile(r"(?im)^[ \t]{0,40}(?:password|login|account)[ \t]{1,8}(?=\S{1,400}[ \t]*\r?$)")
@@ -41,6 +42,7 @@ _QUERY = re.compile(
 _URL = re.compile(r"(?P<scheme>:(?:\\?/){2})(?P<user>[^\s/\"'<>]{1,4096}+)")
 _LEFT = re.compile(r"[A-Za-z0-9_.\-#$@/]{0,64}\Z")
 _COLOUR = re.compile(r"\A[0-9]{0,3}m")
+_LIST = re.compile(r"(?P<open>\[\s?)(?P<values>\\{0,8}[\"'`][^\]\n]{1,4096}+)(?=\])")
 _OPEN = re.compile(r"\\{0,8}[\"'`]")
 _BARE = re.compile(
     r"(?:\{[a-z]{1,8}\}|\\{1,8}(?![\"'`nrt]|x1b|u001b|033)|[^\s\"'`&,;\\\x1b]|[,;](?![\s\"']|[\w#.-]{1,64}[=:]|$))++"
@@ -185,6 +187,9 @@ def _counts(left: str, core: str) -> bool:
 
 def _value(text: str, start: int, *, header: bool) -> tuple[str, str]:
     """The quote that opens a value, and the value; one that was cut off ends with its line."""
+    listed = _LIST.match(text, start)
+    if listed is not None:
+        return listed["open"], listed["values"]
     opened = _OPEN.match(text, start)
     if opened is not None:
         stop = text.find("\n", opened.end())

@@ -78,13 +78,23 @@ _FIELD = (
     r"(?i)"
     + begins("A-Za-z0-9")
     + r"(?P<field>user(?:name)?|login|logname|owner|uname|hostname|host_?name|nodename|node_?name"
-    r"|computer_?name|machine_?name|fqdn|host|dist_init_host|slurm_(?:job_user|submit_host|nodelist|node_?name))"
+    r"|user_?id|end_?user|user_?domain|master_addr|computer_?name|machine_?name|fqdn|host|dist_init_host|slurm_(?:job_user|submit_host|nodelist|node_?name))"
     r"\\{0,4}[\"']?[ \t]{0,2}[=:][ \t]{0,2}\\{0,4}[\"']?"
 )
 _FIELDS = re.compile(rf"{_FIELD}(?P<name>{_NAME})")
 _PROMPT = re.compile(
-    begins("A-Za-z0-9_.@-") + r"(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w-]{0,62})(?=:[~/{]|[ \t]*[#$%>] )"
+    begins("A-Za-z0-9_.@-")
+    + r"(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w-]{0,62})(?=:[~/{]|[ \t]*[#$%>] | [^\]\n]{1,80}\][#$] )"
 )
+# what journals write before each line, what `uname` and `id` say, the folder of torch's compiler, an option
+_SAID = re.compile(
+    r"(?im)(?:^(?P<journal>(?:[a-z]{3} [ 0-3][0-9] |[0-9]{4}-[0-9]{2}-[0-9]{2}T)[0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})? )(?=[\w.-]{1,253} [\w./@:-]{1,80}(?:\[[0-9]{1,10}\])?: )"
+    r"|\bLinux (?=[\w.-]{1,253} [0-9]{1,2}\.[0-9]{1,3}\.[0-9])|\b[ug]id=[0-9]{1,10}\((?=[\w.-]{1,64}\))"
+    rf"|/torchinductor_|{begins('A-Za-z0-9_-')}--(?:(?:host|hostname|username)(?:=| (?=[a-z_-]{{0,60}}[0-9.]))"
+    rf"|user=))(?P<name>{_NAME})"
+)
+_SAID_HINTS = (": ", "linux ", "id=", "torchinductor_", "--host", "--user")
 _MASTER = re.compile(
     r"(?i)(?<![A-Za-z0-9])(?P<field>dist_init_addr|master_addr|nccl_host|endpoint|peer|nodes?|--dist-init-addr)"
     rf"\\{{0,4}}[\"']?[ \t=:]{{1,3}}\\{{0,4}}[\"']?(?P<name>{_NAME})(?=:[0-9]{{2,5}})"
@@ -150,6 +160,8 @@ class Learned:
         found = users_in(text, lowered)
         if any(hint in lowered for hint in _HINTS):
             found |= _named_in(text)
+        if any(hint in lowered for hint in _SAID_HINTS):
+            found |= {match["name"] for match in _SAID.finditer(text) if is_name(match["name"])}
         if "@" in text:
             for match in _PROMPT.finditer(text):
                 found |= {match["user"], match["host"]}
@@ -185,6 +197,8 @@ def without_names(text: str, machine: Machine, learned: Learned, tally: Tally) -
     if any(hint in lowered for hint in _HINTS):
         text = _FIELDS.sub(lambda match: _field(match, tally), text)
         text = _MASTER.sub(lambda match: _field(match, tally), text)
+    if any(hint in lowered for hint in _SAID_HINTS):
+        text = _SAID.sub(lambda match: _field(match, tally), text)
     if "@" in text:
         text = _PROMPT.sub(lambda _: f"{tally.take('name')}@{tally.take('name')}", text)
     return learned.without(text, tally)

@@ -21,9 +21,13 @@ TEXT_FIELDS = frozenset(
 )
 _MARK = re.compile(
     r"(?:Receive(?: OpenAI)?|Finish): obj=|Received request |Request [^\n]{1,1024}? details: |Generated response "
-    r"|\\{0,4}[\"']event\\{0,4}[\"']: ?\\{0,4}[\"']request\."
+    r"|(?=\\{0,4}[\"']event\\{0,4}[\"']: ?\\{0,4}[\"']request\.)"
     r"|(?=\\{0,8}[\"'](?:messages|prompts?|completion|input_ids|output_ids|prompt_token_ids|output_token_ids"
-    r"|generated_texts?|reasoning_content|output_text)\\{0,8}[\"'][ \t]{0,4}:)"
+    r"|generated_texts?|reasoning_content|output_text|tool_calls|content|contents|system_?[iI]nstruction"
+    r"|inputs|instances|system_prompt|user_prompt)\\{0,8}[\"'][ \t]{0,4}:)"
+    r"|(?=\\{0,8}[\"'](?:choices|delta)\\{0,8}[\"'][ \t]{0,4}:[ \t]{0,4}\[?[ \t]{0,4}\{)"
+    r"|(?=(?<![\w.-])(?:prompt|system_prompt|user_prompt|input_text|output_text|generated_text|completion)"
+    r" ?= ?\\{0,8}[\"'])"
 )
 _TOKEN = re.compile(
     r"(?P<key>(?<![\w\"'\\])(?:'[\w.-]{1,64}'|\"[\w.-]{1,64}\"|\\{1,8}[\"'][\w.-]{1,64}\\{1,8}[\"']|[A-Za-z_][\w-]{0,63})"
@@ -61,6 +65,14 @@ _HINTS = (
     "generated_text",
     "output_text",
     "reasoning_content",
+    "choices",
+    "delta",
+    "tool_calls",
+    "content",
+    "instruction",
+    "inputs",
+    "input_text",
+    "instances",
 )
 
 

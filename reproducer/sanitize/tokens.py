@@ -61,6 +61,12 @@ def _basic(match: re.Match[str]) -> bool:
     return b":" in unpacked or len(body) >= _LONGEST_WORD or (match["body"] != body and _mixed(match))
 
 
+def _is_key(match: re.Match[str]) -> bool:
+    """Whether packed armour is that of a private key; certificates and public keys are no secrets."""
+    text = match[0].rstrip("=")
+    return b"PRIVATE KEY" in base64.b64decode(text[: min(len(text), 96) // 4 * 4])
+
+
 FORMS: tuple[Form, ...] = (
     _form("Hugging Face", "hf_ api_org_", rf"{_ALONE}(?:hf|api_org)_[A-Za-z0-9]{{20,}}+"),
     _form("GitHub", "ghp_ gho_ ghs_ ghu_ ghr_", rf"{_ALONE}gh[pousr][_-](?P<body>[A-Za-z0-9_]{{16,}}+)", accept=_mixed),
@@ -100,6 +106,22 @@ FORMS: tuple[Form, ...] = (
         "wandb",
         r"(?i)(?P<scheme>wandb(?:\.exe)?[ \t]{1,4}login[ \t]{1,4}(?:--?[a-z]{1,20}[ \t=]{1,4}){0,4})[0-9a-f]{40}",
     ),
+    _form("Atlassian", "atatt3x atctt3x", r"AT[AC]TT3x[A-Za-z0-9_=-]{30,}+"),
+    _form("Shopify", "shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+    _form("Square", "sq0", r"sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{20,}+"),
+    _form("Postman", "pmak-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{30,}+"),
+    _form("Doppler", "dp.", rf"{_ALONE}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{{30,}}+"),
+    _form("Sentry", "sntry", r"sntry[su]_[A-Za-z0-9+/=_-]{30,}+"),
+    _form("Figma", "figd_", r"figd_[A-Za-z0-9_-]{30,}+"),
+    _form("Tailscale", "tskey-", r"tskey-[a-z]{2,12}-[A-Za-z0-9-]{16,}+"),
+    _form("Tavily", "tvly-", rf"{_ALONE}tvly-[A-Za-z0-9-]{{20,}}+"),
+    _form("Fireworks, RunPod", "fw_ rpa_", rf"{_ALONE}(?:fw|rpa)_(?P<body>[A-Za-z0-9]{{20,}}+)", accept=_mixed),
+    _form(
+        "ModelScope",
+        "ms-",
+        rf"{_ALONE}ms-[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}(?![0-9a-f])",
+    ),
+    _form("packed private key", "ls0tls1crudjti", r"LS0tLS1CRUdJTi(?P<body>[A-Za-z0-9+/]{8,}+={0,2})", "key", _is_key),
     _form("age", "age-secret-key-", r"(?i)age-secret-key-1[0-9a-z]{50,}+"),
     _form(
         "JSON web token",
@@ -141,7 +163,7 @@ _LONGEST_BLOCK = 2000
 
 # no form is shorter, but for what follows the name of a scheme
 _LONG = re.compile(r"[A-Za-z0-9_-]{14}")
-_SCHEMES = ("bearer", "basic", "negotiate", "ssh-", "ecdsa-", "sg.", "slack", "8q~")
+_SCHEMES = ("bearer", "basic", "negotiate", "ssh-", "ecdsa-", "sg.", "slack", "8q~", "dp.")
 
 
 def without_tokens(text: str, lowered: str, tally: Tally) -> str:

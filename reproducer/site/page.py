@@ -142,10 +142,10 @@ def _of_run(run: SiteRun, names: Naming) -> Iterator[Block]:
         *(("Machine", each) for each in run.machines),
         ("Checks", ", ".join(f"{count} {status}" for status, count in run.counts.items()) or "none"),
     ]
+    if run.fault is not None:
+        rows.append(("Why", run.fault))
     verbatim = frozenset({"Place", "Bundle digest", "Lock digest", "Key"})
     yield Facts(tuple(rows), verbatim)
-    if run.fault is not None:
-        yield Prose(f"{run.fault[:1].upper()}{run.fault[1:]}.")
     if run.checks:
         checks = tuple((each.id, each.aspect, each.status, each.reason) for each in run.checks[:_MOST_CHECKS])
         more = "" if len(run.checks) <= _MOST_CHECKS else f", the first {_MOST_CHECKS}; all are in site.json"

@@ -168,7 +168,13 @@ def _value(receipt: MeasureReceipt, each: "Derived") -> SiteValue:
 
 def _without(root: Path, text: str) -> str:
     """Text without the place of the bundle on this machine, which is nobody's business."""
-    return text.replace(f"{root}/", "").replace(str(root), "the bundle")
+    if not root.parts:
+        return text
+    text = text.replace(f"{root}/", "").replace(str(root), "the bundle")
+    above = [str(each) for each in root.parents if len(each.parts) > 1]  # its own name may be spelled in another way
+    for each in above:
+        text = text.replace(f"{each}/", "")
+    return text
 
 
 def _text(text: str) -> str:

@@ -18,7 +18,8 @@ class SiteValue(Part):
     """One number of one measure of one run.
 
     Attributes:
-        values: what it is the median of.
+        count: of how many values it is the median.
+        values: these; none where they are more than 200.
         interval: its 95 % interval; None in receipts that state none.
         bounds: the lock's bounds on it, as text; None where there is none.
         holds: whether all of them hold.
@@ -28,6 +29,7 @@ class SiteValue(Part):
     kind: ValueKind
     unit: Unit
     value: float
+    count: Size
     values: tuple[float, ...]
     minimum: float
     maximum: float

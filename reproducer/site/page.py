@@ -207,7 +207,7 @@ def _figures(site: Site, names: Naming) -> Iterator[tuple[str, Figure]]:
         for index, run, each in _numbers(site, names, tag):
             key = each.name, each.unit, each.kind
             lock, failed = locks[run.lock_digest or ""], run.verdict == "failed"
-            panels.setdefault(key, []).append(Point(index, lock, each.value, each.values, each.interval, failed))
+            panels.setdefault(key, []).append(_point(index, lock, each, failed=failed))
             rows.setdefault(key, []).append(_row(index, run, each, names))
         if not panels:
             continue
@@ -225,8 +225,12 @@ def _numbers(site: Site, names: Naming, tag: str) -> Iterator[tuple[int, SiteRun
         for measure in run.measures or ():
             if names.tag(measure) == tag:
                 for each in measure.values:
-                    if each.unit in _DRAWN and each.name not in _SIZES and each.values:
+                    if each.unit in _DRAWN and each.name not in _SIZES and each.count:
                         yield index, run, each
+
+
+def _point(run: int, lock: int, each: SiteValue, *, failed: bool) -> Point:
+    return Point(run, lock, each.value, each.values, (each.minimum, each.maximum), each.interval, failed)
 
 
 def _panel_title(value: str, unit: str) -> str:
@@ -247,7 +251,7 @@ def _row(index: int, run: SiteRun, each: SiteValue, names: Naming) -> tuple[str,
         _number(each),
         NOTHING if each.interval is None else _range(*each.interval),
         _range(each.minimum, each.maximum),
-        str(len(each.values)),
+        str(each.count),
         each.kind,
     )
 

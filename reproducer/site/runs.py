@@ -25,6 +25,7 @@ from reproducer.verify.folder import read_plain
 if TYPE_CHECKING:
     from reproducer.documents.measured import Derived
 
+MOST_VALUES = 200
 _LONGEST = 4000
 
 
@@ -157,7 +158,8 @@ def _value(receipt: MeasureReceipt, each: "Derived") -> SiteValue:
         kind=each.kind,
         unit=each.unit,
         value=each.value,
-        values=each.values,
+        count=len(each.values),
+        values=each.values if len(each.values) <= MOST_VALUES else (),
         minimum=each.minimum,
         maximum=each.maximum,
         interval=None if spread is None else (spread.low, spread.high),

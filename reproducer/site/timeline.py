@@ -15,7 +15,6 @@ _HEAD, _FOOT, _LEFT, _RIGHT, _PLOT, _GAP = 34.0, 48.0, 58.0, 14.0, 120.0, 10.0
 _LEGEND = 20.0
 _TWO_COLUMNS = 500.0
 _TICKS = 3
-_MOST_DOTS = 60  # more are drawn as their least and their most
 _LOOKS = (
     ("o", FIRST, True),
     ("D", SECOND, False),
@@ -36,6 +35,8 @@ class Point:
     Attributes:
         run: the number of the run, from 1.
         lock: which lock it is of, from 0.
+        values: what it is made of; empty where that is too much to be seen.
+        ends: the least and the most of them, which are drawn in their place.
         failed: whether the run's verdict is that it failed.
     """
 
@@ -43,6 +44,7 @@ class Point:
     lock: int
     value: float
     values: tuple[float, ...]
+    ends: tuple[float, float]
     interval: tuple[float, float] | None
     failed: bool
 
@@ -91,7 +93,7 @@ def _panel(axes: "Axes", panel: Panel, runs: int, index: int) -> None:
 
     for point in panel.points:
         _point(axes, point, f"{KEPT}{point.run}-{index}")
-    every = [each for point in panel.points for each in (point.value, *point.values, *(point.interval or ()))]
+    every = [each for point in panel.points for each in (point.value, *point.ends, *(point.interval or ()))]
     low, high = min(0.0, *every), max(0.0, *every)
     axes.set_ylim(low * 1.06, high * 1.06 if high > low else 1)
     axes.set_xlim(0.4, runs + 0.6)
@@ -110,8 +112,8 @@ def _look(lock: int) -> tuple[str, str, bool]:
 def _point(axes: "Axes", point: Point, name: str) -> None:
     shape, colour, filled = _look(point.lock)
     ends = [point.interval] if point.interval is not None else []
-    if len(point.values) > _MOST_DOTS:
-        ends.append((min(point.values), max(point.values)))
+    if not point.values:
+        ends.append(point.ends)
     else:
         axes.plot(
             [point.run] * len(point.values), point.values, "o", color=colour, markersize=3.4, markeredgewidth=0,

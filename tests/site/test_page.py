@@ -169,16 +169,27 @@ def test_places_that_are_refused(good: Made, tmp_path: Path) -> None:
     assert not (tmp_path / "site").exists()
 
 
-def test_many_values_are_their_ends() -> None:
-    """A run of many values is drawn from its least to its most, so that no drawing grows with its samples."""
+def test_many_values_are_their_ends(good: Made) -> None:
+    """A number of many values is kept and drawn from its least to its most: no site grows with the samples of a run."""
+    from reproducer.site.runs import MOST_VALUES, _measure
+    from tests.verify.factory import good_evidence
 
-    def drawn(count: int) -> str:
+    receipt = good_evidence(good.folder.parent / "more").measure("decode.single")
+    derived = receipt.derived[0]
+
+    def of(count: int) -> tuple[int, str]:
         values = tuple(float(each) for each in range(1, count + 1))
-        return timeline(f"t{count}", 1, (Panel("t", (Point(1, 9, 2.0, values, None, failed=True),)),))[0].markup
+        more = derived.model_copy(update={"values": values, "minimum": 1.0, "maximum": float(count)})
+        (found, *_) = _measure(receipt.model_copy(update={"derived": (more,)})).values
+        assert (found.count, found.maximum) == (count, count)
+        point = Point(1, 9, found.value, found.values, (found.minimum, found.maximum), None, failed=True)
+        return len(found.values), timeline(f"t{count}", 1, (Panel("t", (point,)),))[0].markup
 
-    assert len(drawn(5000)) < len(drawn(40))
-    assert "other locks" in drawn(40)
-    assert ">failed<" in drawn(40)
+    few, many = of(MOST_VALUES), of(5000)
+    assert (few[0], many[0]) == (MOST_VALUES, 0)
+    assert len(many[1]) < len(few[1])
+    assert "other locks" in many[1]
+    assert ">failed<" in many[1]
 
 
 def test_one_bundle_of_nothing(good: Made, tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from reproducer.sanitize.kinds import Tally
 _S = SEPARATOR
 _USER = r"(?P<user>(?:(?!%2[Ff]|%5[Cc]|%20|%22|%27)[^/\\\s\"'`:,;|<>()\[\]{}?*&=\x1b]){1,128}+)"
 # a path may hold an empty or a dotted part, and the codes that colour a terminal
-_GAP = rf"(?:{_S}|\.{_S}){{0,2}}(?:(?:\x1b|\\{{1,4}}(?:x1b|033|u001b))\[[0-9;]{{0,8}}m)?"
+_CODE = r"(?:(?:\x1b|\\{1,4}(?:x1b|033|u001b))\[[0-9;]{0,8}m)?"
+_GAP = rf"{_CODE}(?:{_S}|\.{_S}){{0,2}}{_CODE}"
 # a name with blanks is one only where a path goes on after it
 _SPACED = r"(?P<spaced>[^/\\\n\"'`:,;|<>{}?*=]{1,64}(?=\\))"
 _UNIX = re.compile(rf"(?:{_S}var|{_S}export|{_S}usr)?{_S}(?:home|Users|u){_S}{_GAP}{_USER}")

@@ -91,8 +91,8 @@ class Comparison:
 
     @property
     def kind(self) -> Literal["controlled", "directional"]:
-        """`controlled` where exactly the declared factor differs and nothing is unknown."""
-        return "directional" if self.differing else "controlled"
+        """`controlled` where exactly the declared factor differs and nothing is unknown; receipts alone show that."""
+        return "directional" if self.differing or self.first.source != "receipts" else "controlled"
 
     @property
     def failed(self) -> tuple[str, ...]:

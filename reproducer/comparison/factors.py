@@ -64,9 +64,10 @@ def lock_differences(one: OpenedLock, two: OpenedLock, declared: Declared) -> Lo
     from reproducer.difference.diff import diff
 
     found = diff(one, two)
+    open_facts = _open_facts(one, two)
     conditions, factor, idle, paths = [], [], [], []
     for change in found.changes:
-        known = repr(change.before) != repr(change.after)
+        known = repr(change.before) != repr(change.after) and change.path not in open_facts
         paths.append(change.path)
         if known and declared.covers(change.path):
             factor.append(change.path)
@@ -75,10 +76,14 @@ def lock_differences(one: OpenedLock, two: OpenedLock, declared: Declared) -> Lo
         else:
             state = "differs" if known else "unknown"
             conditions.append(Condition(change.path, change.before, change.after, state, change.reason))  # type: ignore[arg-type]
-    conditions += _unknowns(one, two, frozenset(paths))
+    conditions += [
+        Condition(name, None, None, "unknown", "the lock says that nobody knows it")
+        for name in open_facts
+        if name not in paths
+    ]
     conditions += [Condition("lock", None, None, "unknown", f"not compared: {why}") for why in found.not_compared]
     for name in declared.names:
-        if not any(_covers(name, path) for path in factor):
+        if not any(_covers(name, path) for path in (*factor, *(each for each in paths if each in open_facts))):
             near = difflib.get_close_matches(name, paths, n=3, cutoff=0.3)
             raise UsageError(
                 f"the factor {shown(name)} does not differ between the two locks",
@@ -108,25 +113,29 @@ def differences(
             todo="name them with --lock-a and --lock-b, or compare bundles, which carry theirs",
         )
     if len(digests[0] | digests[1]) == 1:
-        return LockDifferences()
+        at_hand = one or two
+        if at_hand is not None:
+            return lock_differences(at_hand, at_hand, declared)
+        why = "one lock, which is not at hand, so nobody can say what it leaves unknown"
+        (digest,) = digests[0] | digests[1]
+        return LockDifferences((Condition("lock", digest[:12], digest[:12], "unknown", why),))
     before, after = (", ".join(sorted(each[:12] for each in side)) or None for side in digests)
     why = "two locks, of which one at least is not at hand, so nobody can say in what they differ"
     return LockDifferences((Condition("lock", before, after, "unknown", why),), compared=False, rebuilt=True)
 
 
-def _unknowns(one: OpenedLock, two: OpenedLock, told: frozenset[str]) -> list[Condition]:
-    """Facts of which a lock says that nobody knows them, on both sides alike; and hardware that it does not name."""
+def _open_facts(one: OpenedLock, two: OpenedLock) -> dict[str, None]:
+    """Facts of which either lock says that nobody knows them."""
     from reproducer.identity.factors import is_unknown, name_of
     from reproducer.identity.namespace import Reading
 
     sides = Reading(one.lock), Reading(two.lock)
-    found: dict[str, Condition] = {}
-    for side in sides:
-        for path, fact in side.facts.items():
-            name = name_of(path)
-            if name not in told and not side.meanings[path].neutral and is_unknown(path, fact):
-                found[name] = Condition(name, None, None, "unknown", "the lock says that nobody knows it")
-    return list(found.values())
+    return {
+        name_of(path): None
+        for side in sides
+        for path, fact in side.facts.items()
+        if not side.meanings[path].neutral and is_unknown(path, fact)
+    }
 
 
 def _covers(name: str, path: str) -> bool:

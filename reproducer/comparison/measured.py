@@ -9,7 +9,7 @@ from reproducer.comparison.factors import Declared, LockDifferences
 from reproducer.comparison.numbers import Number
 from reproducer.comparison.sides import Side
 from reproducer.documents.opened import OpenedLock
-from reproducer.documents.receipts import BuildReceipt, FidelityReference, LaunchReceipt, MeasureReceipt
+from reproducer.documents.receipts import BuildReceipt, EffectiveValue, FidelityReference, LaunchReceipt, MeasureReceipt
 
 if TYPE_CHECKING:
     from reproducer.documents.lock import Scalar
@@ -203,17 +203,27 @@ def _build(one: MeasureReceipt, two: MeasureReceipt, between: Between) -> Iterat
 
 
 def _effective(receipt: MeasureReceipt, side: Side) -> dict[str, Any] | None:
-    """What the live servers showed, each value once where all boots agree; None where a launch receipt is missing."""
+    """What the live servers showed, each value once where all boots agree; a value that one boot did not show is None.
+
+    None for all where a launch receipt is missing, is of another lock, or none is named.
+    """
     found: dict[str, list[Any]] = {}
-    for digest in receipt.launch_receipts:
-        launch = side.receipts.get(digest)
-        if not isinstance(launch, LaunchReceipt):
+    launches = [side.receipts.get(digest) for digest in receipt.launch_receipts]
+    if not launches:
+        return None
+    for launch in launches:
+        if not isinstance(launch, LaunchReceipt) or launch.lock_digest != receipt.lock_digest:
             return None
         for each in launch.effective:
             values = found.setdefault(each.name, [])
             if not any(each.got == got and type(each.got) is type(got) for got in values):
                 values.append(each.got)
-    return {name: _one(values) for name, values in found.items()}
+    shown = {name: sum(any(each.name == name for each in _values(launch)) for launch in launches) for name in found}
+    return {name: _one(values) if shown[name] == len(launches) else None for name, values in found.items()}
+
+
+def _values(launch: object) -> "tuple[EffectiveValue, ...]":
+    return launch.effective if isinstance(launch, LaunchReceipt) else ()
 
 
 def _one(values: list[Any]) -> Any:

@@ -14,13 +14,13 @@ def claim_side(claim: Claim, where: str) -> Side:
     """A published claim; what its publisher left open is unknown."""
     skipped = [each.name for each in claim.quantities if each.kind == "difference"]
     conditions: dict[str, Any] = {
+        **dict.fromkeys(claim.conditions.unknown),
+        **claim.conditions.known,
         "publisher": claim.publisher,
         "runtime": claim.runtime,
         "date": claim.date,
         "lock": None,
         "noise of identical runs": None,
-        **dict.fromkeys(claim.conditions.unknown),
-        **claim.conditions.known,
     }
     notes = (f"{', '.join(skipped)}: differences between others are no numbers of this runtime",) if skipped else ()
     numbers = tuple(_claimed(each) for each in claim.quantities if each.kind != "difference")
@@ -47,16 +47,17 @@ def _claimed(quantity: ClaimedQuantity) -> Number:
 
 def imported_side(result: ImportedResult, where: str) -> Side:
     """What another harness measured; a lock that its importer named is shown by nothing in the file."""
-    conditions: dict[str, Any] = {
+    conditions: dict[str, Any] = {}
+    for run in result.runs:
+        for name in run.conditions.unknown:
+            conditions.setdefault(_of_run(result, run, name), None)
+        conditions.update({_of_run(result, run, name): value for name, value in run.conditions.known.items()})
+    conditions |= {
         "harness": result.harness,
         "harness version": result.harness_version,
         "lock": None,
         "noise of identical runs": None,
     }
-    for run in result.runs:
-        for name in run.conditions.unknown:
-            conditions.setdefault(_of_run(result, run, name), None)
-        conditions.update({_of_run(result, run, name): value for name, value in run.conditions.known.items()})
     return Side(where, "imported result", tuple(_every(result)), conditions)
 
 

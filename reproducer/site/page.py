@@ -22,6 +22,7 @@ _DRAWN = frozenset({"tok/s", "s", "MiB/min", "ratio", "nats"})
 _MOST_CHANGES = 400
 _MOST_CHECKS = 40
 _MOST_OPEN = 12
+_LEAST, _MOST = 1e-15, 1e15
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,14 @@ def _numbers(site: Site, names: Naming, tag: str) -> Iterator[tuple[int, SiteRun
         for measure in run.measures or ():
             if names.tag(measure) == tag:
                 for each in measure.values:
-                    if each.unit in _DRAWN and each.name not in _SIZES and each.count:
+                    if each.unit in _DRAWN and each.name not in _SIZES and each.count and _fits(each):
                         yield index, run, each
+
+
+def _fits(each: SiteValue) -> bool:
+    """Whether a number lies where an axis can hold it; one that does not stands in the table of its run alone."""
+    every = (each.value, each.minimum, each.maximum, *each.values, *(each.interval or ()))
+    return all(one == 0 or _LEAST < abs(one) < _MOST for one in every)
 
 
 def _point(run: int, lock: int, each: SiteValue, *, failed: bool) -> Point:

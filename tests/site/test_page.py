@@ -12,12 +12,13 @@ from typer.testing import CliRunner
 
 from reproducer.cli.app import app
 from reproducer.documents.site import Site
-from reproducer.site.page import page
+from reproducer.report.text import number
+from reproducer.site.page import Naming, page
 from reproducer.site.timeline import Panel, Point, timeline
 from tests.report.test_page import ALLOWED, Tags
 from tests.site.folders import EVIL, Made, hostile, made
 
-MORE = {"script", "form", "label", "select", "option", "button", "output"}
+MORE = {"sup", "script", "form", "label", "select", "option", "button", "output"}
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +191,24 @@ def test_many_values_are_their_ends(good: Made) -> None:
     assert len(many[1]) < len(few[1])
     assert "other locks" in many[1]
     assert ">failed<" in many[1]
+
+
+@pytest.mark.parametrize("odd", [1.7e308, -1.7e308, 5e-324, 1e15, 9.9e14, 1.1e-15])
+def test_odd_numbers_break_no_site(good: Made, odd: float) -> None:
+    """What no axis holds stands in the table of its run; every other number is drawn as before."""
+    data = good.read().content()
+    (measure,) = (each for each in data["runs"][0]["measures"] if each["measure"] == "decode.single/1")
+    one = measure["values"][0]
+    assert one["unit"] == "tok/s"
+    one.update(value=odd, values=[odd, odd], minimum=min(odd, 0.0), maximum=max(odd, 0.0))
+    site = Site.from_data(data, where="site")
+    text = page(site, "0" * 64)
+    tag = next(tag for tag, name in Naming(site).measures.values() if name == "decode.single")
+    assert f'<td class="n">{number(odd)} tok/s</td>' in text
+    drawn = set(re.findall(rf'id="runs-{tag}-w-run-(\d)-\d-m"', text))
+    assert drawn == {"1", "2"}  # their other numbers
+    rows = text[text.index("decode.single: values by run") :]
+    assert (f'<td class="n">{number(odd)} tok/s</td>' in rows[: rows.index("</table>")]) == (1e-15 < abs(odd) < 1e15)
 
 
 def test_one_bundle_of_nothing(good: Made, tmp_path: Path) -> None:

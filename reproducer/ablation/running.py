@@ -126,18 +126,26 @@ def _keep(folder: Path, found: tuple[Receipts, Receipts]) -> None:
 
 
 def _kept(folder: Path, base: OpenedLock, opened: OpenedLock) -> tuple[Receipts, Receipts] | None:
-    """The receipts of an earlier run; None where there is none, or it is not whole, or of other locks."""
+    """The receipts of an earlier run; None where there is none, or it is not whole, or of other locks.
+
+    Others beside them are of a run that was killed while it wrote them; they count for nothing.
+    """
     if not (folder / _DONE).is_file():
         return None
     try:
         said = parse_json(read_text(folder / _DONE, what="note"), where=str(folder))
-        first, second = (Ledger(folder / name).receipts() for name in ("A", "lock"))
+        there = [Ledger(folder / name).receipts() for name in ("A", "lock")]
     except PennyError:
         return None
+    if not isinstance(said, dict) or not all(isinstance(said.get(name), list) for name in ("a", "lock")):
+        return None
+    first, second = (
+        tuple(each for each in found if each.digest in said[name])
+        for found, name in zip(there, ("a", "lock"), strict=True)
+    )
     sides = ((first, "a", base), (second, "lock", opened))
     whole = all(
-        isinstance(said, dict)
-        and sorted(each.digest for each in receipts) == said.get(name)
+        sorted(each.digest for each in receipts) == said[name]
         and {each.lock_digest for each in receipts if each.kind == "measure"} == {lock.digest}
         for receipts, name, lock in sides
     )

@@ -8,8 +8,9 @@ from reproducer.report.subject import Subject
 
 _BIBTEX = {
     "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
+    # BibTeX counts braces that a backslash stands before, so that none of a text may stand in an entry
+    "{": r"\textbraceleft{}",
+    "}": r"\textbraceright{}",
     "%": r"\%",
     "#": r"\#",
     "&": r"\&",

@@ -15,8 +15,9 @@ from reproducer.ablation.plan import Plan, make_plan
 from reproducer.ablation.running import Receipts, run
 from reproducer.documents.lock import Lock
 from reproducer.documents.opened import OpenedLock, open_lock
-from reproducer.documents.receipts import LaunchReceipt
+from reproducer.documents.receipts import LaunchReceipt, MeasureReceipt
 from reproducer.errors import ConfigurationError, NotCheckedError, Outcome, UsageError
+from reproducer.ledger import Ledger
 from reproducer.progress import Silent
 from reproducer.qualify.interleaved import Arm, qualify_in_turn
 from reproducer.store import Store
@@ -215,6 +216,10 @@ def quick(opened: OpenedLock) -> OpenedLock:
     return open_lock(opened.path)
 
 
+def _in_the_way(_: OpenedLock, __: OpenedLock) -> tuple[Receipts, Receipts]:
+    raise NotCheckedError("the machine is in the way")
+
+
 def test_a_run(here: OpenedLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slower group has the larger effect, with interval and floor; a run that broke off is taken up where it was.
 
@@ -251,6 +256,14 @@ def test_a_run(here: OpenedLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert ("environment variables", "launch arguments") in effects
     again = run(plan, breaks, Silent())
     assert again.content() == ran.content()
+    for name in ("A", "lock"):  # a run that was killed while it wrote leaves receipts that no note names
+        left = plan.folder / "results" / "02" / name
+        (receipt,) = (each for each in Ledger(left).receipts() if isinstance(each, MeasureReceipt))
+        Ledger(left).add(receipt.model_copy(update={"created": "2020-01-01T00:00:00Z"}))
+    assert run(plan, breaks, Silent()).content() == ran.content()
+    (plan.folder / "results" / "02" / "done.json").write_text("[]")
+    with pytest.raises(NotCheckedError):
+        run(plan, _in_the_way, Silent())
 
 
 def test_a_lock_that_cannot_be_measured(here: OpenedLock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,8 +86,19 @@ def test_bibtex(evidence: Evidence) -> None:
     """An entry with the digests; what TeX would read as its own is escaped."""
     text = bibtex(subject(evidence, bundle_digest=BUNDLE), (r"O'B_rien}, note={x \input{/x} 5%",))
     assert f"lock sha256:{evidence.opened.digest}, bundle sha256:{BUNDLE}, key sha256:{KEY}" in text
-    assert r"{O'B\_rien\}, note=\{x \textbackslash{}input\{/x\} 5\%}" in text
+    left, right = r"\textbraceleft{}", r"\textbraceright{}"
+    assert rf"{{O'B\_rien{right}, note={left}x \textbackslash{{}}input{left}/x{right} 5\%}}" in text
     assert "  year         = {2026}," in text
+
+
+def test_bibtex_that_a_name_cannot_leave(evidence: Evidence) -> None:
+    """BibTeX counts every brace, whatever stands before it: within an entry they are balanced wherever a name ends."""
+    for name in ("x}}, note={evil", "}", "{{{", "\\}}@misc{y,"):
+        text = bibtex(subject(evidence), (name,))
+        line = next(each for each in text.splitlines() if each.startswith("  author"))
+        value = line.partition(" = ")[2].removesuffix(",")
+        depths = [value[:end].count("{") - value[:end].count("}") for end in range(1, len(value) + 1)]
+        assert (min(depths[:-1]), depths[-1]) == (1, 0)
 
 
 def test_same_again(evidence: Evidence, tmp_path: Path) -> None:

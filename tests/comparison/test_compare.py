@@ -286,14 +286,14 @@ def test_other_parameters(tmp_path: Path) -> None:
     """A measure with another prompt is another thing: named as not compared, and an error where it was asked for."""
 
     def edit(data: dict[str, Any]) -> None:
-        data["qualification"]["measures"][0]["parameters"]["output_tokens"] = 5
+        data["qualification"]["measures"][0]["parameters"]["prompt_tokens"] = 9
 
     sides = two(tmp_path, edit)
     found = compared(sides)
-    assert any("decode_rate" in each and "output_tokens 4 and 5" in each for each in found.not_compared)
+    assert any("decode_rate" in each and "prompt_tokens 8 and 9" in each for each in found.not_compared)
     assert "decode_rate" not in {each.before.value for each in found.deltas}
     name = "decode.single/1:decode_rate"
-    with pytest.raises(NotComparableError, match="output_tokens 4 and 5"):
+    with pytest.raises(NotComparableError, match="prompt_tokens 8 and 9"):
         compare_sides(found.first, found.second, pairs=[(name, name)])
 
 

@@ -27,6 +27,8 @@ _VLLM = re.compile(
 _AVERAGE = re.compile(rb"(?:[^:]{1,40}: )?Avg prompt throughput: ")
 INSIDE = re.compile(sglang.STAMP + _WORDS)
 _BARE = re.compile(_WORDS)
+# a whole line in which SGLang logs what a client sent: whatever stands in it is quoted
+_RECEIVED = re.compile(sglang.STAMP + rb"Receive(?: OpenAI)?: obj=.*\)", re.DOTALL)
 _ANSI = re.compile(rb"\x1b(?:\[[0-9;?]{0,16}[A-Za-z]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\)|[()][0-9A-Z]|[=>78])")
 _MARKS = (b"Decode batch,", b"Prefill batch,", b"TimeStats(rid=", b"Time Stats(rid=", b"Finish: obj=", b" throughput: ")
 _MORE = (b'"request.finished"', b"SpecDecoding metrics: ", b"Decode batch [", b"Prefill batch [")
@@ -210,6 +212,8 @@ class LogReader:
 
     def _quoted(self, number: int, text: bytes, piece: Piece) -> None:
         """A line of something else that holds the words: it quotes a text, or two lines ran together."""
+        if not piece.long and not piece.cut and _RECEIVED.fullmatch(text) is not None:
+            return
         stamped = _STAMPED.match(text)
         if INSIDE.search(text, stamped.end() if stamped is not None else 0) is not None:
             kind: DamageKind = "too long" if piece.long else "not text" if b"\x00" in text else "interleaved"

@@ -196,3 +196,11 @@ def test_a_log_that_begins_with_zero_bytes(tmp_path: Path) -> None:
     """As where a log was cut while its server wrote on: the line is shown as no text, and what follows is read."""
     found = traced(tmp_path, b"\0" * 5_000 + REQUEST.encode(), f"{STAMP} {'x' * 10}", DECODE)
     assert (damage(found), found.lines.windows) == ({"not text": 1}, 1)
+
+
+def test_a_request_that_quotes_a_report(tmp_path: Path) -> None:
+    """What a client sent is no report and damages no line; a line that another one broke off is damaged as ever."""
+    received = f"{STAMP} Receive: obj=GenerateReqInput(rid='a', text='{DECODE}')"
+    found = traced(tmp_path, received, DECODE)
+    assert (damage(found), found.lines.others, found.lines.windows) == ({}, 1, 1)
+    assert damage(traced(tmp_path, received[:80] + DECODE, DECODE)) == {"interleaved": 1}

@@ -224,7 +224,7 @@ def _harmless(core: str, value: str) -> bool:
     if (
         plain in _NOTHING
         or _LISTED.split(plain, maxsplit=1)[0] in _NOTHING
-        or is_placeholder(value)
+        or is_placeholder(value.lstrip("[("))
         or _MASK.fullmatch(plain)
     ):
         return True

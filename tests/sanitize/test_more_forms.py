@@ -94,3 +94,9 @@ def test_it_is_gone(text: str, secret: str) -> None:
 def test_it_stays(text: str) -> None:
     """What looks much like one of them is evidence."""
     assert Scrubber(Run(MACHINE), Tally()).clean(text) == text
+
+
+def test_a_list_of_secrets_stays_a_list() -> None:
+    """Its brackets are no part of what is taken out."""
+    cleaned = Scrubber(Run(MACHINE), Tally()).clean("{'api_key': ['pw12345abc', 'pw67890def'], 'port': 8000}")
+    assert cleaned == "{'api_key': [{secret}], 'port': 8000}"

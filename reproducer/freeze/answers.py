@@ -71,17 +71,22 @@ def _get(host: str, port: int, path: str, *, secure: bool, deadline: float) -> t
             body += block
             if time.monotonic() > deadline:
                 break
-    except TimeoutError:
-        return 0, b"", _LATE
-    except OSError as error:
-        return 0, b"", error.strerror or str(error)
-    except (http.client.HTTPException, ValueError) as error:
-        return 0, b"", f"what answers there is no HTTP: {type(error).__name__}"
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return 0, b"", _why(error, late=time.monotonic() >= deadline)
     else:
         return (response.status, body, "") if time.monotonic() < deadline else (0, b"", _LATE)
     finally:
         watch.cancel()
         connection.close()
+
+
+def _why(error: Exception, *, late: bool) -> str:
+    """The reason; a connection that was cut at the deadline ends in any error."""
+    if late or isinstance(error, TimeoutError):
+        return _LATE
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return f"what answers there is no HTTP: {type(error).__name__}"
 
 
 def _cut(connection: http.client.HTTPConnection) -> None:

@@ -19,6 +19,7 @@ from reproducer.documents.opened import OpenedLock, open_lock
 from reproducer.identity.namespace import Namespace, derive
 from reproducer.identity.root import open_root, pages_of
 from tests.identity.factory import make_lock
+from tests.terminal import seen
 
 PAGE = 4096
 
@@ -79,6 +80,12 @@ class Place:
             text=True,
             check=False,
         )
+
+    def seen(self, *arguments: str) -> list[str]:
+        """The lines of `penny cache` in a terminal of 80 columns."""
+        environment = {**os.environ, "PENNY_STORE": str(self.kv.parent / "store")}
+        line = [*command(), *arguments, "--kv", str(self.kv)]
+        return seen(line, folder=self.kv.parent, environment=environment)[1]
 
     def json(self, *arguments: str, code: int = 0) -> dict[str, Any]:
         """What `penny cache --json` says; its exit code is checked."""

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -298,8 +297,7 @@ def test_tables_fit(place: Place) -> None:
     place.root("second", 3)
     place.json("seal", root.name)
     note(place, "second")
-    time.sleep(0)
     for arguments in (["list"], ["gc"], ["seal", root.name], ["verify"], ["gc", "--budget", "1kB"]):
-        lines = place.penny(*arguments).stdout.splitlines()
-        assert lines
+        lines = place.seen(*arguments)
+        assert any(lines)
         assert all(len(line.replace(str(place.kv), "KV")) <= 80 for line in lines), arguments

@@ -13,6 +13,8 @@ from typing import Any
 import psutil
 import tomlkit
 
+from tests.terminal import seen
+
 ROOT = Path(__file__).parents[2]
 SHORT_SUITE = ("chat.smoke/1", "restore.restart/1")
 
@@ -52,6 +54,11 @@ class Penny:
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def seen(self, *arguments: str, **variables: str) -> tuple[int, list[str]]:
+        """Exit code and lines of it in a terminal of 80 columns."""
+        environment = {**os.environ, "PENNY_STORE": str(self.store), "PENNY_KEYS": str(self.keys), **variables}
+        return seen([sys.executable, "-m", "reproducer", *arguments], folder=self.folder, environment=environment)
 
     def __call__(self, *arguments: str, **variables: str) -> Ended:
         """Run it to its end."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from reproducer.documents.manifest import Manifest
 from reproducer.documents.toml import read_document
+from tests.terminal import seen
 
 
 def penny(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]":
@@ -110,17 +111,10 @@ def test_tables_fit_80_columns_and_steer_no_terminal(tmp_path: Path) -> None:
     ended = penny("import", "a.service", folder=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "\x1b" not in ended.stderr + ended.stdout
-    narrow = subprocess.run(
-        ["script", "-qec", f"{sys.executable} -m reproducer import a.service --force", "/dev/null"],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert narrow.returncode == 0, narrow.stdout
-    assert max(len(each) for each in narrow.stdout.splitlines()) <= 80
+    line = [sys.executable, "-m", "reproducer", "import", "a.service", "--force"]
+    code, lines = seen(line, folder=tmp_path, environment=os.environ)
+    assert code == 0, lines
+    assert max(map(len, lines)) <= 80
 
 
 def test_help_fits_80_columns(tmp_path: Path) -> None:

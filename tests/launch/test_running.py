@@ -138,7 +138,7 @@ def test_what_the_machine_chose_before(bench: "Bench") -> None:
 def test_value_that_is_not_shown(bench: "Bench") -> None:
     """An effective value of the lock that the server does not show counts as different."""
     effective = {"page_size": 16, "unheard_of": True}
-    with pytest.raises(EffectiveDifferenceError, match="unheard_of: expected True, got nothing"):
+    with pytest.raises(EffectiveDifferenceError, match="unheard_of: expected true, got nothing"):
         bench.run(effective=effective).__enter__()
 
 

@@ -55,7 +55,7 @@ CASES: list[tuple[str, Callable[[Any], object], type[PennyError], str]] = [
     ),
     ("manifest is no TOML", lambda p: p.manifest.write_text("a =\n", "utf-8"), InvalidDocumentError, "line 1"),
     ("manifest is gone", lambda p: p.manifest.unlink(), UsageError, "no manifest"),
-    ("lock is no lock", lambda p: p.path.write_text("a = 1\n", "utf-8"), InvalidDocumentError, "unknown key"),
+    ("lock is no lock", lambda p: p.path.write_text("a = 1\n", "utf-8"), InvalidDocumentError, "a lock belongs here"),
 ]
 
 

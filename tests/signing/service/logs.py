@@ -37,7 +37,12 @@ class LogV1:
         kept: dict[str, Any] = {"apiVersion": "0.0.1", "kind": "dsse", "spec": _judged(content)}
         entry = rfc8785.dumps(kept)
         found, time = self._tree.append(entry), int(now().timestamp())
-        promised = {"body": b64(entry), "integratedTime": time, "logID": self.key_id.hex(), "logIndex": found.index}
+        promised: dict[str, Any] = {
+            "body": b64(entry),
+            "integratedTime": time,
+            "logID": self.key_id.hex(),
+            "logIndex": found.index,
+        }
         promise = self._key.sign(rfc8785.dumps(promised), ECDSA(SHA256()))
         proof = {
             "logIndex": found.index,

@@ -6,7 +6,7 @@ import threading
 import time
 import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import jwt
 from cryptography import x509
@@ -17,12 +17,15 @@ from tests.signing.service.keys import Keys
 from tests.signing.service.logs import LogV1, LogV2, b64
 from tests.signing.service.timestamps import TimestampAuthority
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 P256 = "PKIX_ECDSA_P256_SHA_256"
 ED25519 = "PKIX_ED25519"
 AUDIENCE = "sigstore"
 PERSON = "ada@example.org"
 CERTIFICATE, ENTRY_V1, ENTRY_V2 = "/api/v2/signingCert", "/api/v1/log/entries", "/api/v2/log/entries"
-TIMESTAMP, AMBIENT, AUTHORIZE, TOKEN = "/api/v1/timestamp", "/ambient", "/auth", "/token"  # noqa: S105  paths
+TIMESTAMP, AMBIENT, AUTHORIZE, TOKEN = "/api/v1/timestamp", "/ambient", "/auth", "/token"
 CODE = "4711"
 DISCOVERY = "/.well-known/openid-configuration"
 
@@ -91,7 +94,7 @@ class Sigstore:
     def _routed(
         self, method: str, path: str, query: str, headers: Any, body: bytes
     ) -> tuple[int, bytes, dict[str, str]]:
-        posted = {
+        posted: dict[str, Callable[[bytes], bytes]] = {
             ENTRY_V1: self.v1.answer,
             ENTRY_V2: self.v2.answer,
             TIMESTAMP: self.timestamps.answer,

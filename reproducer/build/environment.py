@@ -21,6 +21,7 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from reproducer.errors import DriftError, NotCheckedError, RebuildError
 from reproducer.isolation.running import run_isolated, scrubbed
+from reproducer.store.faults import full_for_another
 
 _PASSED = re.compile(
     r"^(UV_[A-Z0-9_]+|SSL_CERT_(FILE|DIR)|XDG_[A-Z]+_(HOME|DIRS))$|^(https?|all|no)_proxy$", re.IGNORECASE
@@ -28,7 +29,6 @@ _PASSED = re.compile(
 _NOT_PASSED = frozenset(
     {"UV_PROJECT_ENVIRONMENT", "UV_VENV_SEED", "UV_VENV_CLEAR", "UV_WORKING_DIRECTORY", "UV_PYTHON"}
 )
-_FULL_DISK = "No space left on device"
 _ONLY_HERE = ("pyvenv.cfg", "lib64")
 
 
@@ -120,6 +120,8 @@ def _make_venv(uv: str, folder: Path, *, python: str, home: Path, log: Path, off
         )
     except RebuildError as error:
         todo = "run without --offline so that uv can fetch it" if offline else "install it, or let uv fetch it"
+        if room := full_for_another(error.why, folder.parent, what=f"an environment for Python {python}"):
+            raise room from error
         raise NotCheckedError(
             f"there is no Python {python} that uv can use", why=error.why, todo=f"{todo} (`uv python install {python}`)"
         ) from error
@@ -167,8 +169,8 @@ def _install(
             what=f"installing the environment {what}",
         )
     except RebuildError as error:
-        if _FULL_DISK in log.read_text("utf-8", "replace"):
-            raise NotCheckedError("the disk is full", where=str(work), todo="free some space and run again") from error
+        if room := full_for_another(log.read_text("utf-8", "replace"), work, what=f"the environment {what}"):
+            raise room from error
         raise
     finally:
         shutil.rmtree(wheelhouse, ignore_errors=True)

@@ -150,7 +150,7 @@ def _bring_all(
         needed = sum({search.artefact.sha256: search.artefact.size for search in todo if search.artefact}.values())
         free = free_bytes(store.root)
         if free is not None and needed + _SPARE_BYTES > free:
-            raise full(store.root, what=f"fetching {len(todo)} files", needed=needed)
+            raise full(store.root, what=f"fetching {len(todo)} files", needed=needed, spare=_SPARE_BYTES)
         with reporter.task(f"fetching {len(todo)} files", needed, "bytes") as task:
 
             def advance(amount: int) -> None:

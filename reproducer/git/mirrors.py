@@ -194,8 +194,6 @@ def _gone(address: Address, commit: str, folder: Path) -> PennyError:
 
 def _full_or(folder: Path, error: PennyError) -> PennyError:
     """A full disk said in penny's own words."""
-    from reproducer.store.faults import full
+    from reproducer.store.faults import full_for_another
 
-    if "No space left on device" in error.why or "Disk quota exceeded" in error.why:
-        return full(folder, what="a mirror", needed=None)
-    return error
+    return full_for_another(error.why, folder, what="a mirror") or error

@@ -206,7 +206,8 @@ class _Bringing:
             raise NotCheckedError(
                 "the disk is full",
                 where=str(cache),
-                why=f"checkpoint {self.checkpoint.name} needs {needed} bytes, {free} are free",
+                why=f"checkpoint {self.checkpoint.name} needs {needed} bytes and {_SPARE_BYTES} to spare, "
+                f"{free} are free",
                 todo=f"make room, or {ELSEWHERE}",
             )
 

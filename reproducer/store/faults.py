@@ -1,6 +1,7 @@
 """What the operating system says about a disk, as one clear error."""
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,8 @@ _REFUSED = {
     errno.EACCES: "cannot be written: no permission",
     errno.EPERM: "cannot be written: not permitted",
 }
+# Where less is free, a program that failed had no room.
+_NO_ROOM = 256 << 10
 _SHAPE = {errno.ENOTDIR, errno.EEXIST, errno.EISDIR}
 
 
@@ -41,12 +44,30 @@ def disk_fault(error: OSError, folder: Path, *, what: str, needed: int | None = 
     return NotCheckedError(f"{what} cannot be written", where=str(folder), why=error.strerror or str(error))
 
 
-def full(folder: Path, *, what: str, needed: int | None, problem: str = "the disk is full") -> NotCheckedError:
-    """No room left: names the folder, the bytes that are needed and those that are free."""
+def full(
+    folder: Path, *, what: str, needed: int | None, spare: int = 0, problem: str = "the disk is full"
+) -> NotCheckedError:
+    """No room left: names the folder, the bytes that are needed and are to be left over, and those that are free."""
     free = free_bytes(folder)
     need = f"{what} needs {needed} bytes" if needed is not None else f"writing {what}"
+    need += f" and {spare} to spare" if spare else ""
     left = f", {free} are free" if free is not None else ""
     return NotCheckedError(problem, where=str(folder), why=need + left, todo=f"make room, or {ELSEWHERE}")
+
+
+def full_for_another(said: str, folder: Path, *, what: str) -> NotCheckedError | None:
+    """The same where another program failed for want of room; None where it failed for something else.
+
+    Args:
+        said: what it complained about; a program that could not write its complaints says nothing.
+        folder: where it wrote.
+        what: what was being written.
+    """
+    for number, problem in _FULL.items():
+        if os.strerror(number) in said:
+            return full(folder, what=what, needed=None, problem=problem)
+    free = free_bytes(folder)
+    return full(folder, what=what, needed=None) if free is not None and free < _NO_ROOM else None
 
 
 def free_bytes(folder: Path) -> int | None:

@@ -37,3 +37,14 @@ def short(newcomer: Penny) -> Penny:
     """The same with a suite of a few seconds."""
     edit_lock(newcomer.folder, shorten)
     return newcomer
+
+
+@pytest.fixture(scope="session")
+def bundle_of_a_run(filled_store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Penny, Path]:
+    """A bundle of a short run, made once for the tests that run again or tamper with copies of it."""
+    folder = tmp_path_factory.mktemp("run")
+    penny = Penny(copy_of_repository(folder / "clone"), filled_store, folder / "keys")
+    edit_lock(penny.folder, shorten)
+    ended = penny("reproduce", "--yes", "--json")
+    assert ended.code == 0, ended.err
+    return penny, penny.folder / ended.result["bundle"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.end_to_end.newcomer import Ended, Penny, copy_of_repository, edit_lock, servers_of, shorten
+from tests.end_to_end.newcomer import Ended, Penny, edit_lock, servers_of
 
 pytestmark = [pytest.mark.engine, pytest.mark.index]
 
@@ -180,17 +180,6 @@ def test_effective_value_that_differs(short: Penny) -> None:
     edit_lock(short.folder, change)
     one_error(short("launch", "--yes"), CONFIGURATION, "page_size", "64", "16")
     assert servers_of(short.store) == []
-
-
-@pytest.fixture(scope="module")
-def bundle_of_a_run(filled_store: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Penny, Path]:
-    """A bundle of a short run, made once for the tests that tamper with copies of it."""
-    folder = tmp_path_factory.mktemp("run")
-    penny = Penny(copy_of_repository(folder / "clone"), filled_store, folder / "keys")
-    edit_lock(penny.folder, shorten)
-    ended = penny("reproduce", "--yes", "--json")
-    assert ended.code == 0, ended.err
-    return penny, penny.folder / ended.result["bundle"]
 
 
 def test_receipt_edited_after_the_run(bundle_of_a_run: tuple[Penny, Path], tmp_path: Path) -> None:

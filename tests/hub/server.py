@@ -82,7 +82,10 @@ class Request:
 
 
 class HubServer:
-    """The hub and its content network, on two ports; `sent` counts the bytes of each digest that left it."""
+    """The hub and its content network, on two ports.
+
+    `sent` counts the bytes of each digest that left it; `hung_up` is set when a client closed before the end.
+    """
 
     def __init__(self) -> None:
         self.repositories: dict[str, Repository] = {}
@@ -90,6 +93,7 @@ class HubServer:
         self.requests: list[Request] = []
         self.sent: dict[str, int] = {}
         self.guard = threading.Lock()
+        self.hung_up = threading.Event()
         self.servers = [ThreadingHTTPServer(("127.0.0.1", 0), self._handler(kind)) for kind in ("hub", "cdn")]
         for server in self.servers:
             server.daemon_threads = True
@@ -292,6 +296,7 @@ class _Handler(BaseHTTPRequestHandler):
                     time.sleep(faults.slow)
         except OSError:
             self.close_connection = True
+            self.hub.hung_up.set()
             return
         if end < len(data):
             self.close_connection = True

@@ -1,6 +1,8 @@
 """nvcc compiles one kernel for lists of architectures: what is read back, what is reproducible, and R12."""
 
+import ctypes
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,24 @@ __global__ void scale(float *x, float f) { x[threadIdx.x] *= f; atomicAdd(&count
 extern "C" int run(float *x) {
     scale<<<1, 32>>>(x, 2.0f);
     hidden<<<1, 32>>>(x);
+    return (int)cudaGetLastError();
+}
+"""
+SAXPY = """\
+#include <cuda_runtime.h>
+__global__ void saxpy(int n, float a, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = __fadd_rn(__fmul_rn(a, x[i]), y[i]);
+}
+extern "C" int run(int n, float a, const float *x, float *y) {
+    float *on_device;
+    size_t size = n * sizeof(float);
+    if (cudaMalloc(&on_device, 2 * size)) return (int)cudaGetLastError();
+    cudaMemcpy(on_device, x, size, cudaMemcpyHostToDevice);
+    cudaMemcpy(on_device + n, y, size, cudaMemcpyHostToDevice);
+    saxpy<<<(n + 255) / 256, 256>>>(n, a, on_device, on_device + n);
+    cudaMemcpy(y, on_device + n, size, cudaMemcpyDeviceToHost);
+    cudaFree(on_device);
     return (int)cudaGetLastError();
 }
 """
@@ -119,3 +139,22 @@ def test_no_such_architecture(bench: Bench) -> None:
     """What nvcc cannot compile for fails with its own words."""
     with pytest.raises(RebuildError, match=r"compiling, failed.*compute_20"):
         bench.build(kernel(bench, ("sm_20",)))
+
+
+@pytest.mark.skipif(not Path("/dev/nvidia0").exists(), reason="needs a GPU of NVIDIA's")
+def test_the_kernel_computes_what_a_processor_does(bench: Bench) -> None:
+    """A library that penny built twice, the same bytes both times, gives on the GPU what IEEE 754 gives without one."""
+    arguments = ("-shared", "-Xcompiler=-fPIC", "-o", "{output}/saxpy.so", "{source}/saxpy.cu")
+    component = bench.component("nvcc", {"saxpy.cu": SAXPY}, architectures=("sm_90",), arguments=arguments)
+    first, second = bench.twice(component)
+    assert compare_file(first[0], second[0]) == ("bytes-identical", ())
+    assert first[0].architectures == ("sm_90",)
+    n, a = 100_003, 1.1
+    one = ctypes.c_float(a).value
+    x, y = ((ctypes.c_float * n)(*(start + index / 7 for index in range(n))) for start in (0, -5000))
+    expected = [
+        ctypes.c_float(ctypes.c_float(one * left).value + right).value for left, right in zip(x, y, strict=True)
+    ]
+    library = next((bench.folder / "a").rglob("saxpy.so"))
+    assert ctypes.CDLL(str(library)).run(n, ctypes.c_float(a), x, y) == 0
+    assert list(y) == expected

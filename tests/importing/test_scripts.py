@@ -278,7 +278,7 @@ def test_a_server_that_a_loop_starts_anew_is_one_launch(tmp_path: Path) -> None:
     script.write_text("while true; do\n  sglang serve --model-path org/m --tp 2\n  sleep 5\ndone\n")
     start = time.monotonic()
     assert launches.file(script, launches.asked(run=True)).manifest.launch.arguments["tp"] == 2
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60
 
 
 def test_a_launch_that_follows_late_is_recorded_too(tmp_path: Path) -> None:
@@ -330,7 +330,7 @@ def test_a_script_that_never_ends_is_ended(tmp_path: Path) -> None:
     start = time.monotonic()
     with pytest.raises(UsageError, match="did not end within 2 s"):
         recording.record_script(script, script.read_text(), where="run.sh", variables={}, seconds=2)
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60
 
 
 def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,7 +342,7 @@ def test_a_fork_bomb_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     start = time.monotonic()
     with pytest.raises(UsageError, match="more than 40 processes"):
         recording.record_script(script, script.read_text(), where="run.sh", variables={}, seconds=20)
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 60
     left = subprocess.run(["pgrep", "-f", "penny-bomb"], capture_output=True, text=True, check=False).stdout
     assert left == ""
 

@@ -168,7 +168,7 @@ def test_never_ready(bench: "Bench", mode: str) -> None:
     since = time.monotonic()
     with pytest.raises(NotCheckedError, match=r"not ready within 1 s.*Load weight"), bench.run(mode):
         pytest.fail("the context must not be entered")
-    assert time.monotonic() - since < 4
+    assert time.monotonic() - since < 25
     assert bench.left() == set()
 
 
@@ -182,7 +182,7 @@ def test_deaf_server(bench: "Bench") -> None:
     """A server whose processes all ignore SIGTERM is killed after the grace period."""
     with bench.run("deaf", grace_s=0.2):
         since = time.monotonic()
-    assert 0.2 < time.monotonic() - since < 5
+    assert 0.2 < time.monotonic() - since < 25
     assert bench.left() == set()
 
 
@@ -222,7 +222,7 @@ def test_interrupt_while_ending(bench: "Bench") -> None:
     """A Ctrl-C while the end is awaited kills at once, and is raised when nothing is left."""
     with pytest.raises(KeyboardInterrupt), bench.run("deaf", grace_s=60):
         since = interrupt_soon()
-    assert time.monotonic() - since < 5
+    assert time.monotonic() - since < 25
     assert bench.left() == set()
 
 

@@ -89,7 +89,8 @@ def test_what_differs(measured: tuple[list[str], list[tuple[MeasureReceipt, ...]
     found = {(each.measure, each.value): each for each in deltas(first, second)}
     rate = found["decode.single/1", "decode_rate"]
     assert rate.difference.conclusion == "lower"
-    assert rate.difference.ratio == pytest.approx(0.2, rel=0.3)
+    assert rate.difference.ratio is not None
+    assert rate.difference.ratio < 0.6
     assert rate.difference.floor is not None
     assert rate.difference.high is not None
     assert rate.difference.high < 0

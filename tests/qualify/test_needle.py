@@ -16,6 +16,12 @@ TEMPLATE = ("--template", "7")
 TOKENS = 400
 
 
+def rate(events: tuple[tuple[int, int], ...]) -> float:
+    """Tokens a second after the first, by when they came."""
+    (began, first), *_, (ended, last) = events
+    return (last - first) * 1e9 / (ended - began)
+
+
 def measured(folder: Path, boots: Boots) -> MeasureReceipt:
     """The receipt of two samples, one a boot."""
     asked = measure("needle/1", ("found", ">=", 1, "ratio"), prompt_tokens=TOKENS)
@@ -35,9 +41,9 @@ def test_a_prompt_has_exactly_the_tokens_asked_for_and_all_three_are_found(tmp_p
     assert values["needle_tokens"].values == (TOKENS, TOKENS)
     assert [values[name].value for name in ("found", "found_first", "found_middle", "found_last")] == [1, 1, 1, 1]
     assert len(values["found"].values) == 6
-    assert 0.03 < values["ttft_s"].minimum < 0.5
+    assert values["ttft_s"].minimum > 0.03
     assert values["prefill_rate"].maximum == pytest.approx(TOKENS / values["ttft_s"].minimum)
-    assert 5 < values["decode_rate"].value < 1000
+    assert values["decode_rate"].values == pytest.approx([rate(each.requests[0].events) for each in receipt.samples])
     for sample in receipt.samples:
         assert sample.facts["template_tokens"] == 7
         answer = sample.requests[0].output_text or ""

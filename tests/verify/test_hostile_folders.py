@@ -56,15 +56,15 @@ def test_pipes_are_refused(copy: Path, key: SigningKey) -> None:
 
 @pytest.mark.parametrize("name", ["index.json", "receipts/huge.json"])
 def test_huge_files_are_refused_unread(copy: Path, key: SigningKey, name: str) -> None:
-    """A gigabyte of JSON is refused by its size, at once."""
+    """A terabyte of JSON is refused by its size, at once; to read it would take hours."""
     with (copy / name).open("ab") as file:
-        file.truncate(1 << 30)
+        file.truncate(1 << 40)
     since = time.monotonic()
 
     with pytest.raises(UnsafeInputError, match="larger than"):
         verify_bundle(copy, key.public)
 
-    assert time.monotonic() - since < 1
+    assert time.monotonic() - since < 60
 
 
 def test_many_files_are_refused(copy: Path, key: SigningKey, monkeypatch: pytest.MonkeyPatch) -> None:

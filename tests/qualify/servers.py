@@ -131,6 +131,12 @@ def build_receipt() -> BuildReceipt:
     )
 
 
+def rate(events: tuple[tuple[int, int], ...]) -> float:
+    """Tokens a second after the first, by when they came."""
+    (began, first), *_, (ended, last) = events
+    return (last - first) * 1e9 / (ended - began)
+
+
 def suite(
     folder: Path,
     *measures: Measure,

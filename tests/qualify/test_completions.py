@@ -25,7 +25,7 @@ from reproducer.qualify.reference import record_reference
 from reproducer.qualify.speech import SPEECHES
 from reproducer.qualify.suite import qualify
 from tests.qualify.conftest import Told
-from tests.qualify.servers import Booted, build_receipt, launch_receipt, measure, suite
+from tests.qualify.servers import Booted, build_receipt, launch_receipt, measure, rate, suite
 
 SERVER = Path(__file__).parents[1] / "engines" / "openai_server.py"
 EVERYTHING = ("counts", "ids", "cached", "logprobs", "usage")
@@ -127,7 +127,7 @@ def test_every_measure(tmp_path: Path) -> None:
     assert value(found["fidelity/1"], "kl_mean") == 0
     requests = [each.requests[0] for each in found["decode.single/1"].samples]
     assert [[count for _, count in each.events] for each in requests] == [list(range(1, 9))] * len(requests)
-    rates = [7 * 1e9 / (each.events[-1][0] - each.events[0][0]) for each in requests]
+    rates = [rate(each.events) for each in requests]
     assert value(found["decode.single/1"], "decode_rate") == pytest.approx(statistics.median(rates))
     assert [len(each.output_ids or ()) for each in requests] == [8] * len(requests)
 

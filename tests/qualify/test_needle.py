@@ -10,16 +10,10 @@ from reproducer.qualify.haystack import planted
 from reproducer.qualify.methods.rules import prompt_seed
 from reproducer.qualify.suite import qualify
 from tests.qualify.conftest import Told
-from tests.qualify.servers import Boots, build_receipt, measure, suite
+from tests.qualify.servers import Boots, build_receipt, measure, rate, suite
 
 TEMPLATE = ("--template", "7")
 TOKENS = 400
-
-
-def rate(events: tuple[tuple[int, int], ...]) -> float:
-    """Tokens a second after the first, by when they came."""
-    (began, first), *_, (ended, last) = events
-    return (last - first) * 1e9 / (ended - began)
 
 
 def measured(folder: Path, boots: Boots) -> MeasureReceipt:
@@ -33,7 +27,7 @@ def measured(folder: Path, boots: Boots) -> MeasureReceipt:
 
 
 def test_a_prompt_has_exactly_the_tokens_asked_for_and_all_three_are_found(tmp_path: Path) -> None:
-    """The template's tokens count; the rates are those of the schedule; the facts make the text again."""
+    """The template's tokens count; the rates are those of the events; the facts make the text again."""
     receipt = measured(tmp_path, Boots(tmp_path / "server", [*TEMPLATE, "--first-ms", "40", "--gap-ms", "10"]))
 
     assert (receipt.status, receipt.reason) == ("passed", "")

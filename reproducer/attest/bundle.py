@@ -213,7 +213,10 @@ def _private_folder(parent: Path) -> tuple[Path, int]:
     while True:
         folder = parent / f"{_UNFINISHED}{secrets.token_hex(8)}"
         folder.mkdir(mode=0o700)
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue  # a sweep of another penny came before it was held
         fcntl.flock(handle, fcntl.LOCK_EX)
         if folder.exists():
             return folder, handle

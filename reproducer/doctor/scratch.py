@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from reproducer.errors import NotCheckedError
-from reproducer.store.exclusive import release, take
+from reproducer.progress import Silent
+from reproducer.store.exclusive import exclusive, release, take
 from reproducer.store.faults import writing
 from reproducer.store.layout import remove_tree
 
@@ -43,18 +43,15 @@ def scratch(place: Path) -> Iterator[Scratch]:
         sweep(place)
     token = secrets.token_hex(8)
     folder = place / f".penny-doctor-{token}-{_proof(token)}"
-    path = _lock_of(folder)
-    handle = take(path)
-    if handle is None:  # 64 random bits met twice
-        raise NotCheckedError("a private folder is taken", where=str(folder))
-    try:
-        with writing(place, what=_WHAT):
-            folder.mkdir(mode=0o700)
-        yield Scratch(folder, handle)
-    finally:
-        with suppress(OSError):
-            remove_tree(folder)
-        release(path, handle)
+    # A sweep of another penny may hold the new lock file for a moment, so it is waited for.
+    with exclusive(_lock_of(folder), reporter=Silent(), what=_WHAT) as handle:
+        try:
+            with writing(place, what=_WHAT):
+                folder.mkdir(mode=0o700)
+            yield Scratch(folder, handle)
+        finally:
+            with suppress(OSError):
+                remove_tree(folder)
 
 
 def sweep(place: Path) -> None:

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from reproducer.documents.base import shown
 from reproducer.errors import NotCheckedError, UnsafeInputError, UsageError
-from reproducer.store.exclusive import release, sweep_locks, take
+from reproducer.progress import Silent
+from reproducer.store.exclusive import exclusive, release, sweep_locks, take
 from reproducer.store.faults import disk_fault, writing
 
 FORMAT_VERSION = 1
@@ -111,18 +112,15 @@ def private_folder(root: Path) -> Iterator[Path]:
         NotCheckedError: it cannot be made.
     """
     folder = root / "work" / secrets.token_hex(8)
-    lock = folder.with_name(f"{folder.name}.lock")
-    handle = take(lock)
-    if handle is None:  # 64 random bits met twice
-        raise NotCheckedError("a private folder is taken", where=str(folder))
-    try:
-        with writing(folder.parent, what="a private folder"):
-            folder.mkdir(mode=0o700)
-        yield folder
-    finally:
-        with suppress(OSError):
-            remove_tree(folder)
-        release(lock, handle)
+    # A sweep of another thread or process may hold the new lock file for a moment, so it is waited for.
+    with exclusive(folder.with_name(f"{folder.name}.lock"), reporter=Silent(), what="a private folder"):
+        try:
+            with writing(folder.parent, what="a private folder"):
+                folder.mkdir(mode=0o700)
+            yield folder
+        finally:
+            with suppress(OSError):
+                remove_tree(folder)
 
 
 def remove_tree(folder: Path) -> None:

@@ -6,12 +6,14 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reproducer.attest import bundle
 from reproducer.attest.bundle import write_bundle
 from reproducer.attest.keys import SigningKey, signing_key
 from reproducer.documents.opened import open_lock
@@ -217,3 +219,25 @@ def test_verdict_and_report_lie_in_the_bundle(evidence: Evidence, key: SigningKe
 
     assert json.loads((bundle / "verdict.json").read_text())["checks"] == [check.model_dump() for check in checks]
     assert key.public.key_id in (bundle / "report.md").read_text()
+
+
+def test_sweeping_meanwhile_stops_no_writer(tmp_path: Path) -> None:
+    """While others sweep the folder without pause, each bundle is written whole."""
+    ended = threading.Event()
+
+    def sweeping() -> None:
+        while not ended.is_set():
+            bundle._sweep(tmp_path)
+
+    sweepers = [threading.Thread(target=sweeping) for _ in range(3)]
+    for sweeper in sweepers:
+        sweeper.start()
+    try:
+        for turn in range(200):
+            bundle._write(tmp_path / str(turn), {"index.json": b"1", "more": b"2"})
+    finally:
+        ended.set()
+        for sweeper in sweepers:
+            sweeper.join()
+    assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(200))
+    assert all(_files(path) == {"index.json": b"1", "more": b"2"} for path in tmp_path.iterdir())

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from reproducer.errors import NotCheckedError, PennyError, UnsafeInputError, UsageError
 from reproducer.store import Store
-from reproducer.store.layout import PIECES, private_folder, remove_tree
+from reproducer.store.layout import PIECES, private_folder, remove_tree, sweep
 
 USE = """
 import sys
@@ -219,3 +220,27 @@ def test_lock_files_of_dead_processes_are_swept(store: Store) -> None:
     store.lock_path("entry-runtime-abc").touch()
     Store(store.root).prepare()
     assert list((store.root / "locks").iterdir()) == []
+
+
+def test_sweeping_meanwhile_neither_refuses_nor_takes_a_new_private_folder(store: Store) -> None:
+    """While others sweep without pause, each new private folder is had, and stays as long as it is used."""
+    store.prepare()
+    ended = threading.Event()
+
+    def sweeping() -> None:
+        while not ended.is_set():
+            sweep(store.root)
+
+    sweepers = [threading.Thread(target=sweeping) for _ in range(3)]
+    for sweeper in sweepers:
+        sweeper.start()
+    try:
+        for turn in range(400):
+            with private_folder(store.root) as folder:
+                (folder / "file").write_text(str(turn))
+                assert (folder / "file").read_text() == str(turn)
+    finally:
+        ended.set()
+        for sweeper in sweepers:
+            sweeper.join()
+    assert list((store.root / "work").iterdir()) == []
